@@ -1,14 +1,15 @@
 """Kinematic calibration: speed, held-out errors, few poses, agreement of halves, coverage, what is stated.
 
     python -m bench calibration                                      all of it
-    python -m bench calibration --speed | --held-out | --few | --halves | --coverage | --stated [--quick]
+    python -m bench calibration --speed | --held-out | --few | --halves | --coverage | --stated | --changes [--quick]
 
 *Speed*: 12 000 poses of a six-joint arm beside scipy's least_squares with a numeric Jacobian on the same measurements, parameters
 and start; the peer evaluates poses in one vectorised call. *Held out*: recordings in `../shared/data/kinematics`, random and
 blocked folds. *Few*: 8, 12, 20 poses of UR10 series A beside a plain MAP fit with priors of 1 mm and 2 mrad. *Halves*: one
 recording fitted in two halves; the difference of link parameters in stated deviations. *Coverage*: of 95 % intervals on simulated
 arms with gear errors, sag and drift that no model has. *Stated*: the held-out error that a calibration states beside its error at
-configurations it never saw.
+configurations it never saw. *Changes*: trackers that move by little along a recording, found with their row, beside recordings
+where nothing moved.
 """
 
 from __future__ import annotations
@@ -34,7 +35,14 @@ from armid.kinematics.words import Term
 from armid.parameters.space import OwnerKind
 from armid.robot.load import load_robot
 from armid.rows.pose_residual import residuals
-from bench.calibration_tables import coverage_table, few_table, halves_table, held_out_table, stated_table
+from bench.calibration_tables import (
+    changes_table,
+    coverage_table,
+    few_table,
+    halves_table,
+    held_out_table,
+    stated_table,
+)
 
 POSES = 12_000
 POSITION_NOISE, ORIENTATION_NOISE = 1e-4, 2e-4
@@ -145,6 +153,7 @@ def main(options: Sequence[str] = ()) -> None:
         "halves": halves_table,
         "coverage": coverage_table,
         "stated": stated_table,
+        "changes": changes_table,
     }
     for name in tables:
         parser.add_argument(f"--{name}", action="store_true")

@@ -2,7 +2,9 @@
 
 `python -m bench cluster` identifies 200 visits of a fleet on 1, 2 and 4 processes, one arm from 200 logs on 1 and 2, and designs
 with 64 starts; `--quick` 24, 16 and 8. Ratios of one run: how fast this machine is does not matter, how many cores it has and
-what else it does while this runs does. `--only` picks tables.
+what else it does while this runs does. Beside the time stands the CPU time of the client (with the scheduler in it) and of the
+busiest worker; their sum is what the work would take on a machine that does nothing else, if nobody waited for anybody.
+`--only` picks tables, `--logs` sets how many logs one arm is identified from.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from operator import neg
 from pathlib import Path
 from typing import Any
@@ -37,20 +41,54 @@ ROWS = 20_000
 """Of every log that one arm is identified from: 20 s at 1 kHz."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """On a piece of work [s].
+
+    Args:
+        wall: by the clock.
+        client: CPU of this process, the scheduler's included.
+        busiest: CPU of the worker that had most to do.
+    """
+
+    wall: float
+    client: float
+    busiest: float
+
+    def beside(self, first: Spent) -> str:
+        """Cells of a table: times, and how many times the first one was longer, by the clock and by CPU."""
+        cpu, one = self.client + self.busiest, first.client + first.busiest
+        return (
+            f"{self.wall:.1f} | {self.client:.1f} + {self.busiest:.1f} | {first.wall / self.wall:.2f} | {one / cpu:.2f}"
+        )
+
+
+HEAD = "[s] | CPU of client + busiest worker [s] | beside one | by CPU"
+
+
+def spent(workers: Any, work: Callable[[], Any]) -> tuple[Spent, Any]:
+    """What some work takes on workers that are there, and its answer."""
+    before = workers.client.run(time.process_time)
+    wall, client = time.perf_counter(), time.process_time()
+    answer = work()
+    wall, client = time.perf_counter() - wall, time.process_time() - client
+    after = workers.client.run(time.process_time)
+    busiest = max(after[where] - before[where] for where in before)
+    return Spent(wall=wall, client=client, busiest=busiest), answer
+
+
 def visits_table(folder: Path, count: int, workers: Sequence[int]) -> None:
     """Time of identifying visits, beginning when the workers are there and warm."""
     write_fleet(folder, count, 1, seconds=6.0)
     tasks = [VisitTask(visit=visit, words=WORDS) for visit in read_visits(folder / "fleet.csv")]
-    print(f"| workers ({os.cpu_count()} cores) | {count} visits [s] | beside one |\n|---|---|---|")
-    first = 0.0
+    print(f"| workers ({os.cpu_count()} cores) | {count} visits {HEAD} |\n|---|---|---|---|---|")
+    first: Spent | None = None
     for n in workers:
         with open_workers(f"local:{n}") as pool:
             in_order(pool, identify_visit, tasks[:1] * n, "warm")
-            began = time.perf_counter()
-            answers = in_order(pool, identify_visit, tasks, "visits")
-            took = time.perf_counter() - began
+            took, answers = spent(pool, partial(in_order, pool, identify_visit, tasks, "visits"))
         first = first or took
-        print(f"| {n} | {took:.1f} | {first / took:.2f} |")
+        print(f"| {n} | {took.beside(first)} |")
         sys.stdout.flush()
     out, back = len(pickle.dumps(tasks[0])), len(pickle.dumps(answers[0]))
     log = Path(tasks[0].visit.logs[0]).stat().st_size
@@ -78,23 +116,23 @@ class Counting(DaskWorkers):
 def identify_table(folder: Path, count: int, workers: Sequence[int]) -> None:
     """Time of identifying one arm from many logs, workers there and warm; how far the answers are apart; what travels."""
     logs = written(folder, ROWS, count)
+    armid.identify(ARM, logs[:2])
+    began = time.process_time()
     here = armid.identify(ARM, logs)
-    print(
-        f"\n| workers | one arm from {count} logs of {ROWS} rows [s] | beside one | parameters differ by |\n|---|---|---|---|"
-    )
-    print(f"| in-process | {here.seconds:.1f} | | |")
-    first = 0.0
+    own = time.process_time() - began
+    what = f"one arm from {count} logs of {ROWS} rows"
+    print(f"\n| workers | {what} {HEAD} | parameters differ by |\n|---|---|---|---|---|---|")
+    print(f"| in-process | {here.seconds:.1f} | {own:.1f} | | | |")
+    first: Spent | None = None
     for n in workers:
         with open_workers(f"local:{n}") as pool:
             assert isinstance(pool, DaskWorkers)
             armid.identify(ARM, logs[: 2 * n], cluster=pool.client)
             counting = Counting(pool.client, lambda _: None)
-            began = time.perf_counter()
-            there = armid.identify(ARM, logs, cluster=counting)
-            took = time.perf_counter() - began
+            took, there = spent(pool, partial(armid.identify, ARM, logs, cluster=counting))
         first = first or took
         apart = np.max(np.abs(there.estimate.values - here.estimate.values) / here.estimate.standard_deviations)
-        print(f"| {n} | {took:.1f} | {first / took:.2f} | {apart:.1e} deviations |")
+        print(f"| {n} | {took.beside(first)} | {apart:.1e} deviations |")
         sys.stdout.flush()
     print(f"\n{counting.passes} passes brought back {counting.back / count / 1e3:.0f} kB per log.")
 
@@ -123,16 +161,15 @@ def overhead() -> None:
 
 
 def design_table(starts: int, workers: Sequence[int]) -> None:
-    print(f"\n| workers | {starts} design starts [s] | beside one |\n|---|---|---|")
-    first = 0.0
+    print(f"\n| workers | {starts} design starts {HEAD} |\n|---|---|---|---|---|")
+    first: Spent | None = None
+    words = {"seconds": None, "starts": starts, "period": 10.0}
     for n in workers:
         with open_workers(f"local:{n}") as pool:
             assert isinstance(pool, DaskWorkers)
-            began = time.perf_counter()
-            armid.design_motion("panda", seconds=None, starts=starts, period=10.0, cluster=pool.client)
-            took = time.perf_counter() - began
+            took, _ = spent(pool, partial(armid.design_motion, "panda", **words, cluster=pool.client))
         first = first or took
-        print(f"| {n} | {took:.1f} | {first / took:.2f} |")
+        print(f"| {n} | {took.beside(first)} |")
         sys.stdout.flush()
 
 
@@ -140,9 +177,11 @@ def main(words: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(prog="bench cluster")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", nargs="+", choices=TABLES, default=TABLES)
+    parser.add_argument("--logs", type=int, help="of one arm; also the most whose memory is looked at")
     parser.add_argument("--keep", type=Path, help="folder for the logs of one arm, kept for the next run")
     asked = parser.parse_args(list(words))
     quick = asked.quick
+    count = asked.logs or (16 if quick else 200)
     print(f"Load of this machine before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.\n")
     with tempfile.TemporaryDirectory() as name:
         folder = asked.keep or Path(name) / "logs"
@@ -150,9 +189,9 @@ def main(words: Sequence[str] = ()) -> None:
         if "visits" in asked.only:
             visits_table(Path(name), 24 if quick else 200, (1, 2) if quick else (1, 2, 4))
         if "identify" in asked.only:
-            identify_table(folder, 16 if quick else 200, (1, 2))
+            identify_table(folder, count, (1, 2))
         if "memory" in asked.only:
-            memory_table(folder, (10, 40) if quick else (50, 200))
+            memory_table(folder, (count // 4, count // 2, count))
     if "overhead" in asked.only:
         overhead()
     if "design" in asked.only:

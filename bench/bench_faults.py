@@ -299,7 +299,10 @@ def _with_robot(cell: Cell) -> Iterator[Case]:
 
         def carrying(m: float = mass) -> Outcome:
             assert cell.loaded is not None
-            first, second = cell.loaded(m)
+            try:
+                first, second = cell.loaded(m)
+            except ArmidError as error:
+                return Outcome(answer="untrusted", said=f"cannot be moved so: {error}"[:200])
             return judged(cell, (first,), (second,), [Sought(words=load)])
 
         yield name, mass, carrying
@@ -348,6 +351,9 @@ def sampled(every: Sequence[Case], count: int, seed: int = 0) -> list[Case]:
 
 
 def main(options: Sequence[str] = ()) -> None:
+    if "--help" in options:
+        print(__doc__)
+        return
     if "--clean" in options:
         clean_study(options)
         return

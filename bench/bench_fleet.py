@@ -2,7 +2,7 @@
 
 `python -m bench fleet` simulates 50 arms with 20 % spread on six dates, five of them worn, and 50 without wear; `--quick` ten on
 four, two of them worn. Tables are about simulated arms whose truth is known; `--runs N` sets how many fleets without wear are
-drawn.
+drawn, `--only` picks tables.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from support.elbow_logs import FRICTION
 from support.fleet_logs import DATES, true_arm, write_fleet, write_log
 
 WORDS = {"friction": "viscous,coulomb,offset"}
+TABLES = ("alarms", "fleets")
 PARAMETERS = 18
 """Drives' parameters of a six-axis arm with viscous and Coulomb friction and an offset."""
 
@@ -73,6 +74,7 @@ def alarm_table(runs: int) -> None:
                 right += one.alarm and int(one.since) == first
             found.append(hits)
         share = " / ".join(f"{hits / tried:.0%}" for hits in found)
+        sys.stdout.flush()
         print(f"| {arms} | {dates} | {false / runs:.1%} | {share} | {right / max(sum(found), 1):.0%} |")
 
 
@@ -136,9 +138,13 @@ def main(words: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(prog="bench fleet")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--runs", type=int, default=0)
+    parser.add_argument("--only", nargs="+", choices=TABLES, default=TABLES)
     asked = parser.parse_args(list(words))
-    alarm_table(asked.runs or (100 if asked.quick else 400))
-    sys.stdout.flush()
+    if "alarms" in asked.only:
+        alarm_table(asked.runs or (100 if asked.quick else 400))
+        sys.stdout.flush()
+    if "fleets" not in asked.only:
+        return
     with tempfile.TemporaryDirectory() as name:
         size = (10, 4, 2, 8.0) if asked.quick else (50, 6, 5, 8.0)
         fleet = fleet_table(Path(name), *size)

@@ -1,6 +1,6 @@
 """The long commands of docs/works: each with its seconds, exit code and the lines that the pages quote.
 
-Run: python -m bench works [--quick]
+Run: python -m bench works [--quick] [--rotors]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[1]
 TABLE = r"<!-- file: {}.txt -->\n```text\n(.*?)```"
 QUOTED = re.compile(
     r"condition number|^inertia |M_1_1 |held-out torque error|within 5 %|goals|coefficients|trusted|processed"
+    r"|as printed|^catalogue|half a turn"
 )
 
 
@@ -81,6 +82,7 @@ def khosla(*, quick: bool) -> None:
 def others(folder: Path, *, quick: bool) -> None:
     """Poses of [RWTH2021], the model inside a controller, goals of [Kolyubin2017]."""
     poses = ("poses", "mabi-max100", "--for", "axis-inertia", "--cell", "mabi-max100")
+    run(folder, "study", "rwth2021", "--out", "table62")
     for method in ("target", "best"):
         run(folder, *poses, "--method", method, "--out", f"poses-{method}")
     run(folder, "recover", "lwr4-dh", "--plan", "200" if quick else "1200", "--out", "plan")
@@ -104,6 +106,9 @@ def others(folder: Path, *, quick: bool) -> None:
 
 def main(arguments: Sequence[str] = ()) -> None:
     quick = "--quick" in arguments
+    if "--rotors" in arguments:
+        rotors(quick=quick)
+        return
     with tempfile.TemporaryDirectory() as place:
         halper(Path(place), quick=quick)
         others(Path(place), quick=quick)

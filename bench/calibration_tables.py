@@ -11,6 +11,7 @@ import numpy as np
 from armid.calibration.calibrate import calibrate
 from armid.calibration.choose import choose, default_candidates
 from armid.calibration.fit import FitSettings, fit, fit_candidates, refit
+from armid.calibration.frame_changes import frame_changes
 from armid.calibration.hold_out import cross_validate, folds_of, mean_deviation, table_of
 from armid.calibration.inputs import calibration_inputs
 from armid.calibration.intervals import spread_of
@@ -88,6 +89,9 @@ def plain_map(arm, measured, noise):
 MOST_TESTED = 1500
 """Configurations on which few are tested; half of them in shorter recordings."""
 
+DRAWS = {"ur10 A": 60}
+"""Draws of few configurations, where twenty do not tell two fits apart."""
+
 
 def few_table(*, quick: bool) -> None:
     """Errors on the other configurations of a recording, of fits to few of them."""
@@ -103,7 +107,7 @@ def few_table(*, quick: bool) -> None:
         noise = fit(arm, measured.subset(np.isin(measured.group, order[:300]))).after.noise
         for count in (n for n in (8, 12, 20) if n <= len(pool)):
             rows = []
-            for _ in range(5 if quick else 20):
+            for _ in range(5 if quick else DRAWS.get(name, 20)):
                 m = measured.subset(np.isin(measured.group, rng.choice(pool, count, replace=False)))
                 ours = fit(arm, m)
                 model, values = plain_map(arm, m, noise)
@@ -224,6 +228,38 @@ def _deviations(name, seed, kind, count):
     return tuple(apart / np.sqrt(np.diag(C))[kept] for C in (spread.plain, spread.covariance()))
 
 
+def changes_table(*, quick: bool) -> None:
+    """Trackers that move by little, and recordings where nothing moved."""
+    print(
+        "tracker moves by so many times its noise half way: share found, with the row to one; accused where nothing moved"
+    )
+    for arm, count, quantity in (("iiwa14", 40, Observed.POSITION), ("ur10e", 40, Observed.POSE)):
+        for kind in ("nothing", "gear errors", "sag"):
+            told = [_changes(arm, kind, count, quantity, size, 5 if quick else 20) for size in (3, 5, 10, 0)]
+            shares = "   ".join(f"{size:2d}: {a:.2f} {b:.2f}" for size, (a, b) in zip((3, 5, 10), told, strict=False))
+            print(
+                f"  {arm:7s} {count:3d} {quantity}s, unmodelled {kind:12s} {shares}   nothing: {told[-1][0]:.2f}",
+                flush=True,
+            )
+
+
+def _changes(name, kind, count, quantity, size, draws):
+    """Share of recordings where a change is found, and where its row is right to one."""
+    found, right, noise = 0, 0, 1e-4
+    for seed in range(draws):
+        real = RealArm(name, seed, kind)
+        m = real.seen(count, noise, quantity=quantity)
+        by = real.rng.normal(size=3)
+        (o,) = m.observations
+        after = np.arange(count)[:, np.newaxis] >= count // 2
+        moved = replace(o, position=o.position + after * (size * noise * by / np.linalg.norm(by)))
+        m = replace(m, observations=(moved,))
+        changes = frame_changes(fit(real.arm, m), m)
+        found += bool(changes)
+        right += any(abs(int(x.label.split()[1]) - count // 2 - 1) <= 1 for x in changes)
+    return found / draws, right / draws
+
+
 FRESH = 2000
 """Configurations that the true error is taken over, where an arm can be asked for as many."""
 
@@ -234,12 +270,14 @@ def stated_table(*, quick: bool) -> None:
         "stated held-out mean over true one: mean ratio; scatter (foreseen by the interval); how often it holds the true one"
     )
     draws = 4 if quick else 12
-    for name, count, quantity in (
-        ("ur10e", 20, Observed.POSE),
-        ("ur10e", 60, Observed.POSITION),
-        ("panda", 60, Observed.POSE),
+    for name, count, quantity, kinds in (
+        ("ur10e", 8, Observed.POSE, KINDS[:2]),
+        ("panda", 12, Observed.POSE, KINDS[:2]),
+        ("ur10e", 20, Observed.POSE, KINDS),
+        ("ur10e", 60, Observed.POSITION, KINDS),
+        ("panda", 60, Observed.POSE, KINDS),
     ):
-        for kind in KINDS:
+        for kind in kinds:
             pairs = [_stated_and_true(RealArm(name, seed, kind), count, quantity) for seed in range(draws)]
             _print_stated(f"{name:7s} {count:3d} {quantity}s, unmodelled {kind}", pairs)
     for name, count in {"irb120": 25, "talos": 40, "ur10 B": 60, "fr3": 60}.items():

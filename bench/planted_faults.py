@@ -183,6 +183,20 @@ def _spiked(x: FloatArray, count: float) -> FloatArray:
     return out
 
 
+def _stuck(x: FloatArray, share: float) -> FloatArray:
+    """A stretch in the middle at one value."""
+    out, start = np.array(x), len(x) // 2
+    out[start : start + int(share * len(x))] = out[start]
+    return out
+
+
+def _lost_rows(log: Log, share: float, _: int | None) -> Log:
+    """Rows lost by chance, the others stamped as if none were."""
+    kept = np.random.default_rng(5).random(len(log.time)) >= share
+    channels = {channel: np.array(values)[kept] for channel, values in log.channels.items()}
+    return replace(log, time=np.asarray(log.time)[: int(kept.sum())], channels=channels, notes=())
+
+
 def _share(size: float) -> float:
     return size - 1.0
 
@@ -239,7 +253,7 @@ KINDS: tuple[Kind, ...] = (
         name="gear ratio off, joint 2",
         sizes=(0.9, 1.1, 1.3),
         change=_geared,
-        words=("gear-ratio", "gain", "scale", "position-limits"),
+        words=("gear-ratio", "position-limits"),
         where=_second,
         amount=_share,
     ),
@@ -340,6 +354,26 @@ KINDS: tuple[Kind, ...] = (
         change=_columns(TORQUES, _spiked),
         words=("spikes",),
         where=_heavy,
+    ),
+    Kind(
+        name="spikes of torque, share of rows",
+        sizes=(0.005, 0.02, 0.06),
+        change=_columns(TORQUES, lambda x, share: _spiked(x, share * len(x))),
+        words=("spikes",),
+        where=_heavy,
+    ),
+    Kind(
+        name="frozen position",
+        sizes=(0.02, 0.05, 0.2),
+        change=_columns((Channel.POSITION,), _stuck),
+        words=("frozen", "velocity-inconsistent"),
+        where=_second,
+    ),
+    Kind(
+        name="rows missing, stamps even",
+        sizes=(0.02, 0.1, 0.3),
+        change=_lost_rows,
+        words=("clock", "clock-rate", "velocity-inconsistent", "spikes"),
     ),
     Kind(
         name="offset drifts, N m",
@@ -457,7 +491,7 @@ KINDS: tuple[Kind, ...] = (
     ),
 )
 
-WEIGHT = ("weight partly subtracted", (0.3, 0.5, 1.0), ("gravity-compensated", "common gain"))
+WEIGHT = ("weight partly subtracted", (0.3, 0.5, 1.0), ("gravity-compensated", "weight", "common gain"))
 TILT = ("base out of level, deg", (2.0, 5.0, 20.0), ("tilt first", "tilt second", "mounting"))
 PAYLOAD = ("payload nobody mentioned, kg", (0.2, 0.5, 2.0), ("payload",))
 """Faults that need the arm: its nominal weight is subtracted, its base tilted, its flange loaded."""

@@ -85,3 +85,4 @@ def test_lost_workers_are_told(monkeypatch):
     found = armid.calibrate(cell.robot, cell.measured(20, rng), terms="offset", folds=2)
     (note,) = (n for n in found.notes if n.code == "lost-workers")
     assert note.message.startswith("2 pieces")
+    assert [found.as_dict()[name] for name in ("workers", "retries")] == [1, 2]

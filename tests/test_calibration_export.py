@@ -282,7 +282,13 @@ def test_encoder_errors_are_compensated_too(tmp_path):
     with (tmp_path / "t.csv").open("w", newline="") as handle:
         csv.writer(handle).writerows([nominal.joint_names, *q.tolist()])
     done = run(
-        "compensate", "ur10e", tmp_path / "out" / "correction.json", tmp_path / "t.csv", "--out", tmp_path, "--json"
+        "compensate",
+        "ur10e",
+        tmp_path / "out" / "correction.json",
+        tmp_path / "t.csv",
+        "--out",
+        tmp_path / "compensated",
+        "--json",
     )
     with Path(json.loads(done.stdout)["file"]).open() as handle:
         commanded = np.array([[float(row[name]) for name in nominal.joint_names] for row in csv.DictReader(handle)])

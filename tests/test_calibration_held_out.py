@@ -57,7 +57,7 @@ def test_new_targets_at_known_places_of_a_known_body_need_no_refit(cell):
     other = points(cell, cell.poses(12, rng), [(0.0, 0.1, 0.05)], rng, target="new")
     found = calibrate(cell.robot, train, validate=other, terms="offset", setups="shared")
     assert found.held_out.refitted == ()
-    assert "refitted: nothing" in found.summary()
+    assert "refitted to held-out rows: nothing" in found.summary()
     # The truth: the target where the plate carries it, seen by the sensor where it stood.
     assert found.held_out.after.position.mean() < 4 * NOISE
 
@@ -82,6 +82,27 @@ def test_a_new_frame_is_never_scored_on_the_rows_it_was_fitted_to(cell):
     assert "validation.sensor" in found.as_dict()["held_out_refitted"][0]
     # Five poses fit a frame of six unknowns closely; scored on others they show the whole noise.
     assert found.held_out.after.position.mean() > 0.8 * 5e-4 * 1.6
+
+
+def named(measurements, setup, targets):
+    observations = (replace(o, setup=setup, target=targets[o.target]) for o in measurements.observations)
+    return replace(measurements, observations=tuple(observations), places={})
+
+
+def test_a_new_name_is_no_new_frame(cell):
+    """Three markers under other names, in another order, seen by a sensor of another name that did not move."""
+    rng = np.random.default_rng(7)
+    train, other = (replace(points(cell, cell.poses(n, rng), PLACES, rng), places={}) for n in (30, 12))
+    called = named(other, "station", {"smr1": "c", "smr2": "a", "smr3": "b"})
+    same, new = (calibrate(cell.robot, train, validate=x, terms="offset") for x in (other, called))
+    assert new.held_out.refitted == ()
+    np.testing.assert_allclose(new.held_out.after.position, same.held_out.after.position, atol=1e-12)
+    (note,) = [n for n in new.notes if n.code == "setups"]
+    assert "station where sensor was, c where smr1 was, a where smr2 was" in note.message
+    # One that did move is fitted for itself, and the markers that stayed are not.
+    moved = cell.seen_from(called, rigid(rotation_exp([0.0, 0.0, 0.02]), np.array([0.01, 0.0, 0.0])))
+    new = calibrate(cell.robot, train, validate=moved, terms="offset")
+    assert [x.split(" on ")[0] for x in new.held_out.refitted] == ["station"]
 
 
 def test_files_that_do_not_share_a_frame_are_told_apart_and_a_false_shared_is_refused(cell):
@@ -150,6 +171,13 @@ def test_held_out_rows_elsewhere_in_joint_space_keep_the_training_frames():
     (note,) = given.notes
     assert note.severity is Severity.WARNING
     assert "keep the frames of the training files" in note.message
+    # Nor where most rows leave the calibrated ranges, although some lie among the others.
+    inside, wide = (cell.measured(60, rng, q=x * q, joints=lambda q: 1e-3 * np.sin(4.0 * q + 0.5)) for x in (0.35, 1.0))
+    assert not told_by_joints(np.vstack([inside.q, wide.q]), np.arange(120) >= 60)
+    assert not frame_test(cell.robot, [inside, wide]).shared
+    given = calibration_inputs(cell.robot, inside, wide, mapping=None, setups=SetupSharing.AUTO, base=None, tip=None)
+    assert given.held_out is not None
+    assert given.held_out.setups == inside.setups
     # A tracker that was carried elsewhere is no matter of the model: its frame is new.
     moved = cell.seen_from(second, rigid(rotation_exp([0.0, 0.0, 0.5]), np.array([0.5, 0.0, 0.0])))
     given = calibration_inputs(cell.robot, first, moved, mapping=None, setups=SetupSharing.AUTO, base=None, tip=None)
@@ -188,6 +216,18 @@ def test_the_interval_of_the_held_out_mean_is_nadeau_and_bengios_and_knows_runs(
     alike = np.repeat(errors[::5], 5)
     wide = compared("so", table, ErrorTable(alike, rows, *none), m)
     np.testing.assert_allclose(wide.deviation, errors[::5].std(ddof=1) / np.sqrt(10))
+
+
+def test_errors_of_a_fit_that_leaves_few_equations_over_count_as_fewer(cell):
+    """Eight poses are 48 equations, of which thirty become parameters: left out in turn they err like three, not like eight."""
+    rng = np.random.default_rng(12)
+    train = cell.measured(8, rng)
+    found = fit(cell.robot, train)
+    held, _ = cross_validate([found], lambda *_: 0, train, folds_of(train, rng)[1], "each")
+    left = 1.0 - found.after.selection.kept.sum() / 48
+    assert left < 0.5
+    errors = held.after.position
+    np.testing.assert_allclose(held.deviation, errors.std(ddof=1) * np.sqrt(1.0 / (8 * left) + 1.0 / 7))
 
 
 def test_the_stated_error_is_that_of_fresh_poses_within_its_interval():

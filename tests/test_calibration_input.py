@@ -172,6 +172,17 @@ def test_degrees(arm, data, tmp_path):
     fails(arm, pose_file(tmp_path / "p.csv", np.degrees(q), T), match="these are degrees .use --angles deg")
 
 
+def test_one_joint_in_degrees_is_told_from_all_of_them(arm, data, tmp_path):
+    """Read with --angles deg the others would hardly move, and nothing would explain the rest."""
+    q, T = np.array(data[0]), data[1]
+    q[:, 5] = np.degrees(q[:, 5])
+    fails(
+        arm,
+        pose_file(tmp_path / "p.csv", q, T),
+        match=r"while .* stay below 12.6 as radians would .write the unit into",
+    )
+
+
 def test_mixed_degrees(arm, data, tmp_path):
     q, T = data
     mixed = np.array(q)
@@ -184,6 +195,15 @@ def test_millimetres(arm, data, tmp_path):
     S = np.array(T)
     S[:, :3, 3] *= 1e3
     fails(arm, pose_file(tmp_path / "p.csv", q, S), match="these are millimetres .use --lengths mm")
+
+
+@pytest.mark.parametrize(("metre", "unit"), [(1.0 / 0.0254, "inches"), (100.0, "centimetres")])
+def test_other_units_of_length_are_not_called_millimetres(arm, data, tmp_path, metre, unit):
+    S = np.array(data[1])
+    S[:, :3, 3] *= metre
+    fails(
+        arm, pose_file(tmp_path / "p.csv", data[0], S), match=f"these are {unit} .write them in metres or millimetres"
+    )
 
 
 def test_mixed_millimetres(arm, data, tmp_path):

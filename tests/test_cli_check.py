@@ -175,6 +175,17 @@ def test_known_failures_take_one_line(folder, words):
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize("lost", [np.nan, np.inf, 1e300])
+def test_a_torque_spike_beside_lost_positions_ends_in_words(folder, lost):
+    tau = np.cumsum(np.ones((50, 4)), axis=0)
+    tau[12] = 0.0
+    q = np.full((50, 4), lost)
+    np.savez(folder / "lost.npz", time=np.arange(50) / 100.0, q=q, qd=np.zeros((50, 4)), tau=tau)
+    result = run(folder / "arm.urdf", folder / "lost.npz", "--json")
+    assert result.exit_code in (1, 3), result.output
+    assert isinstance(result.exception, SystemExit)
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_log_however_strange_ends_in_a_traceback(folder, data):

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from armid.cli import application
+from armid.cli import VERBS, application
 from armid.cli.output import check_folder, show_files, show_notes, verb
 from armid.documents import write_json
 from armid.errors import InputError
@@ -71,3 +71,24 @@ def test_a_search_does_not_start_for_a_folder_that_is_a_file(tmp_path: Path, mon
 def test_json_files_hold_no_number_json_lacks(tmp_path: Path) -> None:
     path = write_json(tmp_path / "new" / "x.json", {"a": float("inf"), "b": (1, 2)})
     assert json.loads(path.read_text()) == {"a": None, "b": [1, 2]}
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_program_that_asks_for_json_is_told_of_every_error_in_json(name: str) -> None:
+    for words, code in ((["--config", "missing.yaml"], 1), (["--no-such-option"], 2)):
+        done = CliRunner().invoke(application((name,)), [name, *words, "--json"])
+        said = json.loads(done.stdout)["error"]
+        assert (done.exit_code, said["exit_code"]) == (code, code)
+        assert "\n" not in said["message"]
+        assert said["message"]
+
+
+def test_an_interruption_is_told_in_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    @verb
+    def work(*, as_json: bool) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(typer.Exit) as ended:
+        work(as_json=True)
+    assert ended.value.exit_code == 130
+    assert json.loads(capsys.readouterr().out)["error"]["exit_code"] == 130

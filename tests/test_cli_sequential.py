@@ -58,8 +58,9 @@ def stage_file(folder: Path, first: int) -> Path:
 
 def test_stages_with_locked_joints(tmp_path: Path) -> None:
     files = [stage_file(tmp_path, k) for k in (0, 2, 1)]
+    out = tmp_path / "out"
     result = run(
-        "sequential", "cmu-dd-arm2", *files[1:], files[0], "--friction", "none", "--cutoff-hz", "40", "--out", tmp_path
+        "sequential", "cmu-dd-arm2", *files[1:], files[0], "--friction", "none", "--cutoff-hz", "40", "--out", out
     )
     assert result["base_parameters"] == 11
     assert [s["joint"] for s in result["stages"]][:2] == ["joint3", "joint3"]
@@ -68,7 +69,7 @@ def test_stages_with_locked_joints(tmp_path: Path) -> None:
     for p in result["parameters"]:
         truth = sum(c * robot.inertial[10 * (int(name[4]) - 1) + order(name)] for name, c in p["terms"].items())
         assert p["value"] == pytest.approx(truth, abs=2e-3), p["name"]
-    assert (tmp_path / "sequential.json").exists()
+    assert (out / "sequential.json").exists()
 
 
 def test_the_function_behind_the_verb(tmp_path: Path) -> None:

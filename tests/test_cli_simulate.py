@@ -118,11 +118,12 @@ def test_tracked_poses_and_controller_models(tmp_path):
     header = ",".join(f"q{i + 1}" for i in range(7))
     np.savetxt(tmp_path / "postures.csv", q, delimiter=",", header=header, comments="")
     (tmp_path / "s.yaml").write_text("tracker: {position_noise: 1.0e-4}\n")
+    out = tmp_path / "out"
     poses = result_of(
-        "panda", tmp_path / "postures.csv", "--record", "tracker", "--out", tmp_path, "--scenario", tmp_path / "s.yaml"
+        "panda", tmp_path / "postures.csv", "--record", "tracker", "--out", out, "--scenario", tmp_path / "s.yaml"
     )
     assert Path(poses["files"][0]).read_text().startswith("joint1,joint2")
-    model = result_of("panda", tmp_path / "postures.csv", "--record", "controller-model", "--out", tmp_path)
+    model = result_of("panda", tmp_path / "postures.csv", "--record", "controller-model", "--out", out)
     with np.load(model["files"][0]) as arrays:
         assert arrays["M"].shape == (6, 7, 7)
     assert json.loads(Path(model["files"][1]).read_text())["inertial"][0] > 0.0
@@ -173,7 +174,7 @@ def test_a_command_that_is_no_number_is_named_by_file_joint_and_time(trajectory,
     words = lines[3].split(",")
     lines[3] = ",".join([*words[:column], text, *words[column + 1 :]])
     motion.write_text("\n".join(lines) + "\n")
-    done = invoke("panda", motion, "--out", tmp_path)
+    done = invoke("panda", motion, "--out", tmp_path / "out")
     assert done.exit_code == 1
     assert f"{motion}, {message}" in done.output
     assert len(done.output.strip().splitlines()) == 1
@@ -185,7 +186,7 @@ def test_a_command_that_is_no_number_is_named_by_file_joint_and_time(trajectory,
 def test_tables_that_are_no_motion_are_one_line(tmp_path, content):
     motion = tmp_path / "motion.csv"
     motion.write_bytes(content)
-    done = invoke("panda", motion, "--out", tmp_path)
+    done = invoke("panda", motion, "--out", tmp_path / "out")
     assert done.exit_code == 1
     assert str(motion) in done.output
     assert len(done.output.strip().splitlines()) == 1
@@ -223,7 +224,7 @@ def test_an_approach_from_where_the_arm_stands(trajectory, tmp_path):
 
 def test_a_motion_that_had_to_be_stopped_is_not_to_be_trusted(trajectory, tmp_path):
     (tmp_path / "s.yaml").write_text("physics: {tracking_limit: 1.0e-4, on_fault: record}\n")
-    done = invoke("panda", trajectory, "--out", tmp_path, "--scenario", tmp_path / "s.yaml", "--json")
+    done = invoke("panda", trajectory, "--out", tmp_path / "out", "--scenario", tmp_path / "s.yaml", "--json")
     assert done.exit_code == 3
     assert json.loads(done.stdout)["events"][-1]["code"] == "tracking-lost"
 

@@ -28,7 +28,9 @@ def run(*arguments: object, code: int = 0) -> dict[str, object]:
 def test_from_poses_to_inertia(tmp_path: Path) -> None:
     pose = np.array([0.1, 0.3, 0.4, 0.2, 0.5, 0.3])
     (tmp_path / "poses.csv").write_text("q1,q2,q3,q4,q5,q6\n" + ",".join(map(str, pose)) + "\n")
-    planned = run("sweep", "mabi-max100", "--plan", tmp_path / "poses.csv", "--axis", "joint1", "--out", tmp_path)
+    planned = run(
+        "sweep", "mabi-max100", "--plan", tmp_path / "poses.csv", "--axis", "joint1", "--out", tmp_path / "plan"
+    )
     assert [Path(f).name for f in planned["files"]] == ["pose1-joint1.csv"]
     simulated = run(
         "simulate",
@@ -42,14 +44,14 @@ def test_from_poses_to_inertia(tmp_path: Path) -> None:
         tmp_path / "log",
     )
     log = next(f for f in simulated["files"] if f.endswith(".npz") and "truth" not in f)
-    result = run("sweep", "mabi-max100", log, "--out", tmp_path)
+    result = run("sweep", "mabi-max100", log, "--out", tmp_path / "swept")
     axis = result["axes"][0]
     assert axis["axis"] == "joint1"
     truth = RigidModel(load_robot("mabi-max100")).mass_matrix(pose, rotors=True)[0, 0]
     assert axis["inertia"] == pytest.approx(truth, rel=0.01)
     assert axis["viscous"] == pytest.approx(350.0, rel=0.1)
     assert axis["standard_deviation"] > 0.0
-    assert (tmp_path / "sweep.json").exists()
+    assert (tmp_path / "swept" / "sweep.json").exists()
     assert answer_of(result) == plain(sweep("mabi-max100", log).as_dict())
 
 
@@ -118,7 +120,7 @@ def test_a_plan_needs_poses_of_this_arm(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("{}")
     for name, message in (("poses.json", "axis-inertia poses of mabi-max100"), ("bad.json", "expected poses.json")):
         done = RUNNER.invoke(
-            application(), ["sweep", "mabi-max100", "--plan", str(tmp_path / name), "--out", str(tmp_path)]
+            application(), ["sweep", "mabi-max100", "--plan", str(tmp_path / name), "--out", str(tmp_path / "out")]
         )
         assert done.exit_code == 1
         assert message in done.stderr.replace("\n", " ")

@@ -127,6 +127,9 @@ import armid.{module} as module
 
 real = module.{name}
 
+# A suite started in the background hands down that interrupts are ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 def interrupted(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGINT)
     return real(*args, **kwargs)

@@ -92,6 +92,7 @@ def test_runs_of_a_benchmark_are_the_same(client, tmp_path):
     for one, other in zip(here.runs, there.runs, strict=True):
         np.testing.assert_array_equal(one.values, other.values)
     assert len(list((tmp_path / "runs").glob("low-*.json"))) == 2
+    assert [there.as_dict()[name] for name in ("workers", "retries")] == [2, 0]
 
 
 def test_starts_of_a_design_end_in_the_same_motion(client):
@@ -101,6 +102,7 @@ def test_starts_of_a_design_end_in_the_same_motion(client):
     )
     np.testing.assert_array_equal(here.search.best.coefficients, there.search.best.coefficients)
     assert here.search.explored == there.search.explored == 4
+    assert [there.as_dict()[name] for name in ("workers", "retries")] == [2, 0]
 
 
 def test_a_study_is_the_same(client, tmp_path):
@@ -153,6 +155,37 @@ def test_many_logs_are_gone_through_there_and_every_word_of_the_answer_is_the_sa
     assert there.as_dict()["workers"] == 2
 
 
+def test_rows_of_one_long_file_are_divided_and_the_estimate_is_the_same(client, place, monkeypatch):
+    monkeypatch.setattr("armid.logs.recording.HELD_BYTES", 10_000)
+    monkeypatch.setattr("armid.logs.conditioning.stream.CHUNK_ROWS", 700)
+    monkeypatch.setattr("armid.logs.row_groups.CHUNK_ROWS", 700)
+    monkeypatch.setattr("armid.logs.conditioning.windows.PIECE_SAMPLES", 60)
+    path = long_log(place)
+    words = {**WORDS, "sensitivity": False}
+    here = armid.identify(place / "elbow.yaml", path, **words)
+    said: list[str] = []
+    for way in ("_here", "_pieces"):  # in which runs would be made by the client
+        monkeypatch.delattr(RunMaker, way)
+    there = armid.identify(place / "elbow.yaml", path, **words, cluster=client, progress=said.append)
+    assert any(text.startswith("groups of rows conditioned: 3 done") for text in said)
+    np.testing.assert_allclose(there.estimate.values, here.estimate.values, rtol=1e-12)
+    np.testing.assert_allclose(there.estimate.covariance, here.estimate.covariance, rtol=1e-9)
+    for mine, theirs in zip(here.information.channels, there.information.channels, strict=True):
+        np.testing.assert_allclose(theirs.factor, mine.factor, rtol=1e-12, atol=1e-12 * np.abs(mine.factor).max())
+    assert (there.workers, there.retries, there.verdict) == (2, 0, here.verdict)
+
+
+def long_log(place):
+    """All logs of an arm, one after the other without a gap."""
+    names = (place / "r00" / "2026-01-05.csv").read_text().partition("\n")[0].split(",")
+    parts = [np.loadtxt(path, delimiter=",", skiprows=1) for path in sorted(place.glob("r00/*.csv"))]
+    step = parts[0][1, 0] - parts[0][0, 0]
+    whole = np.concatenate([*parts, *parts])
+    whole[:, 0] = step * np.arange(len(whole))
+    np.savetxt(place / "long.csv", whole, delimiter=",", header=",".join(names), comments="")
+    return place / "long.csv"
+
+
 def test_logs_that_only_the_client_sees_are_sent_once(client, place, several, monkeypatch):
     words = {**WORDS, "sensitivity": False, "imperfections": "none"}
     here = armid.identify(place / "elbow.yaml", several, **words)
@@ -186,7 +219,7 @@ def test_a_worker_that_joins_with_another_version_is_refused():
     from armid.cluster.dask_workers import _call, _Piece
 
     with pytest.raises(ClusterError, match=r"a worker has armid .*, the client 0\.0\.1"):
-        _call(1, piece=_Piece("0.0.1", "topic", neg))
+        _call(1, piece=_Piece("0.0.1", neg))
 
 
 def test_errors_come_back_as_they_were(client):

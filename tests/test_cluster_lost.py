@@ -127,7 +127,8 @@ def test_a_worker_out_of_memory_costs_time_and_nothing_else(tmp_path):
 def test_an_interrupt_cancels_what_is_on_the_cluster(scheduler):
     address = scheduler
     code = (
-        "import time\nfrom armid.cluster.workers import open_workers\n"
+        "import signal, time\nfrom armid.cluster.workers import open_workers\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored in what is started in the background
         f"with open_workers({address!r}, progress=print) as w: list(w.map(time.sleep, [0.5] * 200, label='naps'))"
     )
     command = [sys.executable, "-u", "-c", code]

@@ -9,9 +9,12 @@ import pytest
 
 from armid.cluster.tree import WIDTH, groups, is_branch, tree_sum
 from armid.cluster.workers import InProcess
+from armid.estimation.folds import left_out_logs, left_out_motions
+from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.reversals import classed_information
-from armid.estimation.run import Run, each_run, information_of
+from armid.estimation.run import Run, each_run, gathered, information_of
 from armid.estimation.runs import Pile, RunsElsewhere, lengths_of, map_runs
+from armid.identifiability.base import base_parameters
 from armid.identification import conditioned
 from armid.information.information import total
 from armid.logs.log import Conditions
@@ -95,15 +98,36 @@ def test_passes_over_kept_runs_are_those_over_the_runs(runs, together):
     assert lengths_of(there) == tuple(map(len, runs))
     assert [run.name for run in there] == [run.name for run in runs]
     assert list(each_run(there, _named, "abcde", range(5))) == list(map(_named, runs, "abcde", range(5)))
+    assert gathered(there, _named, "".join, "abcde", range(5)) == "".join(map(_named, runs, "abcde", range(5)))
     assert there[3] is runs[3]
     assert [run.name for run in there[::2]] == ["log0", "log2", "log4"]
     for sums in (information_of, classed_information):
         for mine, theirs in zip(sums(runs).channels, sums(there).channels, strict=True):
             np.testing.assert_array_equal(mine.factor, theirs.factor)
-    assert there._workers.sums == (2 if together in (1, 4) else 0)  # others are no branches of the tree
+    assert there._workers.sums == (3 if together in (1, 4) else 0)  # others are no branches of the tree
     doubled = map_runs(there, partial(_scaled, by=2.0))
     np.testing.assert_array_equal(doubled[4].y, 2.0 * runs[4].y)
     np.testing.assert_array_equal(there[4].y, runs[4].y)
+
+
+@pytest.mark.parametrize("together", [1, 2])
+def test_folds_of_kept_runs_are_those_of_the_runs(runs, together):
+    source = runs[0].source
+    rng = np.random.default_rng(5)
+    truth = rng.normal(size=len(source.columns))
+    measured = tuple(run.with_measured(run.predicted(truth) + 0.1 * rng.normal(size=run.y.shape)) for run in runs)
+    information = information_of(measured)
+    estimate = WeightedLeastSquares().fit(information, base_parameters(information, what="the torque"))
+    for way in (left_out_logs, left_out_motions):
+        here, there = way(measured, estimate), way(kept(measured, together=together), estimate)
+        assert [fold.name for fold in here.folds] == [run.name for run in runs] == [fold.name for fold in there.folds]
+        for k, (one, other) in enumerate(zip(here.folds, there.folds, strict=True)):
+            np.testing.assert_array_equal(one.values, other.values)
+            rest = information_of([run for i, run in enumerate(measured) if i != k])
+            alone = WeightedLeastSquares().fit(rest, estimate.base).values
+            np.testing.assert_allclose(one.values, alone, rtol=1e-6, atol=1e-9 * np.abs(alone).max())
+    logs = left_out_logs(measured, estimate)
+    assert left_out_motions(measured, estimate, logs) is logs
 
 
 def _named(run, letter, number):

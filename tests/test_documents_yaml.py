@@ -49,3 +49,12 @@ def test_a_file_must_hold_a_mapping(tmp_path: Path) -> None:
         read_yaml(path, "a scenario")
     with pytest.raises(InputError, match="does not exist"):
         read_yaml(tmp_path / "none.yaml", "a scenario")
+
+
+def test_what_the_parser_says_is_whole_without_words_of_the_file() -> None:
+    with pytest.raises(InputError) as refused:
+        yaml_values("joints: [a\n", "arm.yaml")
+    assert "line 2: expected ',' or ']', but got '<stream end>'" in str(refused.value)
+    with pytest.raises(InputError) as refused:
+        yaml_values("key: 'it''s' secret\n", "arm.yaml")
+    assert "secret" not in str(refused.value)

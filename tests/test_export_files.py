@@ -14,7 +14,7 @@ import pytest
 
 from armid.errors import InputError
 from armid.export import export as module
-from armid.export.export import UNVALIDATED, Format, Parameters, export_result
+from armid.export.export import UNVALIDATED, Format, Parameters, export_result, merely_described
 from armid.export.gate import RELOAD_TOLERANCE, ExportRefusedError, ReloadError, reload_checks
 from armid.identification.records import EssentialChoice
 from armid.identification.result import Result, load_result
@@ -100,8 +100,9 @@ def test_mjcf_holds_rotors_and_friction(tmp_path: Path) -> None:
     assert model.dof_damping == pytest.approx(arm.drive("viscous"))
     assert model.dof_frictionloss == pytest.approx(arm.drive("coulomb"))
     assert 'balanceinertia="false"' in done.files[0].read_text()
-    assert any("offset" in line for line in done.missing)
-    assert not any("rotor" in line for line in done.missing)
+    assert -model.jnt_stiffness * model.qpos_spring == pytest.approx(arm.drive("offset"))
+    assert "springs so soft" in done.files[0].read_text()
+    assert not any("rotor" in line or "offset" in line for line in done.missing)
 
 
 def test_json_has_everything(tmp_path: Path) -> None:
@@ -226,3 +227,15 @@ def test_essential_parameters_as_code_say_their_price(tmp_path: Path) -> None:
         export_result(few, Format.PYTHON, tmp_path / "few", parameters=Parameters.ESSENTIAL)
     forced = export_result(few, Format.PYTHON, tmp_path / "few", parameters=Parameters.ESSENTIAL, force=True)
     assert UNVALIDATED in forced.files[0].name
+
+
+def test_a_mass_that_the_data_leave_open_by_more_than_itself_is_named() -> None:
+    result = trusted()
+    c = result.consistent
+    k = c.names.index("link3.mass")
+    share, spread = np.array(c.data_share), np.array(c.standard_deviations)
+    share[k] = 0.5
+    for width, named in ((0.1, False), (1.0, True)):
+        spread[k] = width * c.values[k]
+        loose = replace(result, consistent=replace(c, data_share=share, standard_deviations=spread))
+        assert any(line.startswith("masses: the data leave link3.mass") for line in merely_described(loose)) is named

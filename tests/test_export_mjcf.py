@@ -10,6 +10,7 @@ import pytest
 
 from armid.export.losses import not_in_mjcf
 from armid.export.mjcf import mjcf_text
+from armid.export.mjcf_drives import mjcf_drives
 from armid.kernels import dynamics
 from armid.kernels.kinematics import jacobian
 from armid.robot import Frame, Robot
@@ -29,22 +30,26 @@ def torque(model: mujoco.MjModel, robot: Robot, q: np.ndarray, qd: np.ndarray, q
     return C.T @ data.qfrc_inverse
 
 
-def without_dry_friction(robot: Robot) -> Robot:
+def without_dry_friction(robot: Robot, *, offset: float = 0.0) -> Robot:
     # MuJoCo treats friction loss as a constraint; what it does at rest is not a function of velocity alone.
-    joints = tuple(replace(j, drive=replace(j.drive, coulomb=0.0, offset=0.0)) for j in robot.joints)
+    drives = [replace(j.drive, coulomb=0.0, offset=offset * (1.5 - k)) for k, j in enumerate(robot.joints)]
+    joints = tuple(replace(j, drive=drive) for j, drive in zip(robot.joints, drives, strict=True))
     return replace(robot, joints=joints, geometry=(), links=tuple(replace(link, geometry=()) for link in robot.links))
 
 
 @pytest.mark.parametrize("name", [*catalogue_names(), "random"])
 def test_mujoco_computes_our_torque(name: str) -> None:
     rng = np.random.default_rng(0)
-    robot = without_dry_friction(random_robot(rng, 5, coupled=True) if name == "random" else load_robot(name))
+    robot = without_dry_friction(
+        random_robot(rng, 5, coupled=True) if name == "random" else load_robot(name), offset=0.2
+    )
     robot = replace(robot, joints=tuple(replace(j, limits=replace(j.limits, lower=-np.inf)) for j in robot.joints))
     model = mujoco.MjModel.from_xml_string(mjcf_text(robot))
     for _ in range(5):
         q, qd, qdd = rng.uniform(-1, 1, size=(3, robot.n_joints))
         expected = dynamics.inverse_dynamics(robot, q, qd, qdd, drives=True)[0]
-        assert np.abs(torque(model, robot, q, qd, qdd) - expected).max() < 1e-9 * max(1.0, np.abs(expected).max())
+        # An offset is a spring at 1e7 rad: it changes by 1e-7 of itself per radian.
+        assert np.abs(torque(model, robot, q, qd, qdd) - expected).max() < 3e-7 * max(1.0, np.abs(expected).max())
 
 
 def test_friction_and_limits_arrive() -> None:
@@ -58,8 +63,24 @@ def test_friction_and_limits_arrive() -> None:
 
 def test_says_what_it_cannot_hold() -> None:
     robot = load_robot("panda")
+    elastic = replace(robot, joints=tuple(replace(j, drive=replace(j.drive, stiffness=1e4)) for j in robot.joints))
+    assert any("elasticity" in line for line in not_in_mjcf(elastic))
     offset = replace(robot, joints=tuple(replace(j, drive=replace(j.drive, offset=0.1)) for j in robot.joints))
-    assert any("offset" in line for line in not_in_mjcf(offset))
+    assert not any("offset" in line for line in not_in_mjcf(offset))
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+def test_offsets_are_read_back_and_accelerate_the_arm(*, coupled: bool) -> None:
+    robot = without_dry_friction(random_robot(np.random.default_rng(1), 4, coupled=coupled), offset=0.2)
+    text = mjcf_text(robot)
+    read = mjcf_drives(robot, text)
+    np.testing.assert_allclose([read[j.name].offset for j in robot.joints], robot.drive("offset"), rtol=1e-12)
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    pulled = np.array(data.qfrc_passive)
+    C = np.eye(4) if robot.coupling is None else robot.coupling
+    np.testing.assert_allclose(C.T @ pulled, -robot.drive("offset"), rtol=1e-6)
 
 
 @pytest.mark.parametrize("angles", [(0, 0, 0), (np.pi, 0, 0), (0, np.pi, 0), (0, 0, np.pi), (1.0, -0.4, 2.0)])

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from armid.estimation.paired import SURE, sure
-from armid.estimation.quantiles import chi_square_above, chi_square_tail
+from armid.estimation.quantiles import chi_square_above, chi_square_tail, fisher_above
 from armid.identifiability.base import base_parameters
 from armid.identifiability.select import choose_columns
 from armid.information import blocks
@@ -67,6 +67,15 @@ def test_sums_of_squares_are_distributed_as_scipy_says(freedom):
         assert chi_square_tail(x, freedom) == pytest.approx(stats.chi2.sf(x, freedom), rel=1e-9)
     assert chi_square_tail(-1.0, freedom) == 1.0
     assert chi_square_above(0.0, freedom) == float("inf")
+
+
+@pytest.mark.parametrize("above", [1, 6, 40])
+@pytest.mark.parametrize("below", [3, 24, 5000])
+def test_ratios_of_mean_squares_are_distributed_as_scipy_says(above, below):
+    for probability in (0.4, 0.05, 0.01 / below, 1e-8):
+        assert fisher_above(probability, above, below) == pytest.approx(
+            stats.f.isf(probability, above, below), rel=1e-8
+        )
 
 
 @pytest.mark.parametrize("count", [2, 8, 40, 1495, 11911])

@@ -13,8 +13,8 @@ import armid
 from armid.documents import plain
 from armid.errors import InputError, UnknownNameError
 from armid.estimation import runs as shelf
-from armid.estimation.run import information_of
-from armid.estimation.runs import Runs, RunShelf
+from armid.estimation.run import information_of, summed
+from armid.estimation.runs import Runs, RunShelf, map_runs, thinned_runs
 from armid.estimation.torque_error import joint_errors
 from armid.identifiability import structure
 from armid.identification import fit, pipeline, prepare
@@ -290,6 +290,39 @@ def test_runs_come_back_from_the_shelf_as_they_were(place):
     np.testing.assert_allclose(one.stacked(), two.stacked(), rtol=1e-12, atol=1e-12)
     standard = np.ones(len(one.parameters))
     assert joint_errors(data.train, [], standard)[0] == joint_errors(back, [], standard)[0]
+
+
+@pytest.mark.parametrize("held_bytes", [1000, 1 << 30], ids=["put aside", "in memory"])
+def test_what_a_function_makes_of_runs_is_found_once(place, held_bytes):
+    robot = load_robot(place / "elbow.yaml")
+    train = [recording.open_recording(place / f"log{k}.csv", robot) for k in (1, 2)]
+    data = prepare.prepared(robot, train, [], pipeline.Identification(effects=armid.Effects(viscous=True)))
+    kept = RunShelf(held_bytes=held_bytes)
+    for one in data.train:
+        kept.append(one)
+    runs, passes = kept.runs(), []
+
+    def counted(one):
+        passes.append(one.name)
+        return one.information()
+
+    first, second = summed(runs, counted), summed(runs, counted)
+    assert len(passes) == 2
+    np.testing.assert_array_equal(first.stacked(), second.stacked())
+    changed = map_runs(runs, lambda one: replace(one, y=2.0 * one.y))
+    assert summed(changed, counted).channels[0].factor[-1, -1] == pytest.approx(2.0 * first.channels[0].factor[-1, -1])
+
+
+def test_thinned_pieces_of_one_log_are_one_run(place):
+    robot = load_robot(place / "elbow.yaml")
+    log = recording.open_recording(place / "log1.csv", robot)
+    data = prepare.prepared(robot, [log], [], pipeline.Identification(effects=armid.Effects(viscous=True)))
+    (whole,) = data.train
+    half = len(whole) // 8 * 4
+    pieces = [whole.window(0, half), whole.window(half, len(whole))]
+    (thin,) = thinned_runs(pieces, len(whole) // 4)
+    np.testing.assert_array_equal(thin.inputs, whole.inputs[::4])
+    np.testing.assert_array_equal(thin.y, whole.y[::4])
 
 
 def test_a_log_too_long_for_memory_gives_the_same_numbers(place, tmp_path, monkeypatch):

@@ -26,6 +26,7 @@ GROUND = {
     "threads": "",
     "memory": "",
     "folders": "errors",
+    "apart": "errors folders",
     "documents": "errors folders",
     "unfinished": "documents errors folders notes",
     "expressions": "",
@@ -74,7 +75,7 @@ QUESTIONS = {
     "calibration": (
         "cluster parameters robot robot.urdf kernels kinematics rows information identifiability estimation"
     ),
-    "design": "cluster parameters robot kernels rows motions scene identifiability identification",
+    "design": "cluster parameters robot kernels rows motions scene identifiability consistency identification",
     "payload": (
         "parameters robot kernels signals rows information identifiability logs logs.conditioning "
         "estimation estimation.recursive consistency identification"
@@ -227,6 +228,31 @@ def test_inspecting_loads_symbols_and_nothing_else_that_is_heavy() -> None:
 def test_rigid_body_functions_load_no_compiler_for_a_few_samples() -> None:
     program = "import armid; armid.inverse_dynamics(armid.load_robot('cylindrical'), *[[0.1, 0.2, 0.3]] * 3)"
     assert not HEAVY & loaded_by(program)
+
+
+def test_reading_parquet_loads_no_pandas(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    write = f"import pyarrow, pyarrow.parquet; pyarrow.parquet.write_table(pyarrow.table({{'t': [0.0, 1.0]}}), {str(path)!r})"
+    subprocess.run([sys.executable, "-c", write], check=True)
+    read = f"from armid.logs.readers.files import open_table; list(open_table({str(path)!r}).chunks(10))"
+    assert loaded_by(read) & {"pyarrow", "pandas"} == {"pyarrow"}
+
+
+def test_possible_bodies_load_lapack_and_nothing_else_of_scipys_algebra() -> None:
+    program = """
+import sys
+import numpy as np
+from armid.consistency.program import ConicProgram
+program = ConicProgram(3)
+program.add_squares(np.eye(3), np.array([1.0, 2.0, -1.0]))
+program.semidefinite(np.array([[[1, 0], [0, 0]], [[0, 1], [1, 0]], [[0, 0], [0, 1]]], dtype=float), np.zeros((2, 2)))
+assert program.solve().status.value == "solved"
+assert "scipy.linalg.cython_lapack" in sys.modules
+assert "scipy.linalg" not in sys.modules
+from scipy.linalg import cython_blas, expm
+assert np.allclose(expm(np.zeros((2, 2))), np.eye(2))
+"""
+    assert "clarabel" in loaded_by(program)
 
 
 if __name__ == "__main__":

@@ -90,6 +90,27 @@ def test_corrupt_packets_and_spikes_are_found_and_left_out():
     np.testing.assert_allclose(mended.qdd, clean.qdd, atol=2e-3)
 
 
+@pytest.mark.parametrize(("factor", "unit"), [(180.0 / np.pi, "degrees"), (30.0 / np.pi, "revolutions per minute")])
+def test_velocities_in_another_unit_are_named_and_not_taken_for_a_clock(factor, unit):
+    log = changed(qd=factor * CLEAN[QD])
+    assert codes(log) == {"velocity-inconsistent"}
+    notes = check_log(log, arm()).notes
+    assert all(unit in note.message for note in notes if note.code == "velocity-inconsistent")
+
+
+def test_more_spikes_are_no_fewer():
+    """They must not set the scale by which they are found."""
+    rng = np.random.default_rng(0)
+    for share in (0.002, 0.015, 0.04, 0.1):
+        rows = rng.choice(np.arange(10, len(CLEAN.time) - 10), int(share * len(CLEAN.time)), replace=False)
+
+        def spike(x, rows=rows):
+            x[rows, 1] += 3.0 * np.ptp(x[:, 1])
+
+        found = problems(changed(tau=edited(CLEAN[TAU], spike)))
+        assert ("spikes", "shoulder") in found
+
+
 def test_time_faults():
     t = CLEAN.time
     assert (
@@ -351,7 +372,7 @@ def test_every_finding_says_what_to_do():
 
 def test_samples_are_refused_until_errors_are_accepted():
     checked = check_log(changed(tau=-CLEAN[TAU]), arm())
-    with pytest.raises(LogRefusedError, match=r"torque-sign.*accept it with torque-sign"):
+    with pytest.raises(LogRefusedError, match=r"torque-sign.*accept it with --accept torque-sign"):
         condition(checked, arm())
     assert len(condition(checked, arm(), Conditioning(accept=("torque-sign",)))) > 100
 

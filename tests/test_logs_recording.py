@@ -15,7 +15,9 @@ from armid.logs import Channel, Conditioning, LogRefusedError, VelocitySource, c
 from armid.logs import recording as recordings
 from armid.logs.conditioning import held as holding
 from armid.logs.conditioning import stream as streaming
+from armid.logs.conditioning import windows
 from armid.logs.shelf import Shelf
+from armid.signals.differentiate import Differentiator
 from support.recordings import arm, recording
 
 TAU = Channel.LINK_TORQUE
@@ -33,7 +35,7 @@ def written(tmp_path, log, name="log.parquet"):
 def small(monkeypatch):
     """Everything counts as long, and comes in small pieces."""
     monkeypatch.setattr(streaming, "CHUNK_ROWS", 3000)
-    monkeypatch.setattr(streaming, "PIECE_SAMPLES", 700)
+    monkeypatch.setattr(windows, "PIECE_SAMPLES", 700)
     monkeypatch.setattr(recordings, "HELD_BYTES", 10_000)
 
 
@@ -288,3 +290,22 @@ def test_whoever_wants_the_beginning_gets_it_without_the_rest_of_the_file(tmp_pa
         read.clear()
         same(next(other.samples(begin=True)), expected, 0.0)
         assert 0 < sum(read) < 0.6 * len(other)
+
+
+@pytest.mark.parametrize("differentiator", ["central", "least-squares-causal"])
+def test_velocity_as_recorded_beside_the_derived_one_filters_nothing_else_again(monkeypatch, differentiator):
+    log = gap_in(recording(seconds=60.0))
+    wanted = replace(Conditioning(), differentiator=Differentiator(differentiator))
+    first, second = (open_recording(log, arm(), check=False) for _ in range(2))
+    derived = first.resolved(wanted)
+    recorded = replace(derived, velocity=VelocitySource.MEASURED)
+    alone = second.condition(recorded)
+    first.condition(derived)
+    monkeypatch.setattr(holding, "_conditioned_parts", None)
+    beside = first.condition(recorded)
+    same(beside, alone, tolerance=0.0)
+    if alone.velocities_between is None:
+        assert beside.velocities_between is None
+    else:
+        np.testing.assert_array_equal(beside.velocities_between, alone.velocities_between)
+    assert not np.array_equal(beside.qd, first.condition(derived).qd)

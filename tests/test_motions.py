@@ -243,8 +243,8 @@ def test_tables_without_names_or_in_degrees_are_read_too(tmp_path: Path):
     [
         ("time,q_a [turns],qd_a [turns/s],qdd_a [turns/s^2]", r"joint a: units \[turns\]"),
         ("time,q_a [deg],qd_a [rad/s],qdd_a [rad/s^2]", "same per s"),
-        ("time,q_a [rad],qd_b [rad/s],qdd_a [rad/s^2]", "another header"),
-        ("time [ms],q_a [rad],qd_a [rad/s],qdd_a [rad/s^2]", "another header"),
+        ("time,q_a [rad],qd_b [rad/s],qdd_a [rad/s^2]", "not the header of a motion"),
+        ("time [ms],q_a [rad],qd_a [rad/s],qdd_a [rad/s^2]", "not the header of a motion"),
     ],
 )
 def test_a_table_whose_header_says_something_else_is_refused(tmp_path: Path, header: str, message: str):

@@ -56,9 +56,16 @@ def test_the_inertia_matrix_has_81_with_53_in_its_first_element(found: Recovery)
     assert coefficient_counts(found.coefficients)["M_1_1"] == 53
 
 
+def test_all_but_37_of_them_are_multiples_of_others(found: Recovery) -> None:
+    """As many families as there are base parameters, each led by the first of its own."""
+    own = [one for one in found.coefficients if one.quantity == "inertia"]
+    assert coefficient_counts(found.coefficients)["inertia, but for a factor"] == 37
+    assert all(own[one.family].family == one.family <= k for k, one in enumerate(own))
+
+
 def test_they_are_written_with_their_elements(found: Recovery, tmp_path: Path) -> None:
     files = replace(found, consistent=None).save(tmp_path)
     table = next(path for path in files if path.name == "coefficients.csv").read_text().splitlines()
     assert len(table) == 1 + 12 + 81
-    assert table[0] == "quantity,value,elements,expression"
+    assert table[0] == "quantity,value,family,elements,expression"
     assert "81" in str(found.summary())

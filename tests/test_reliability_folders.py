@@ -56,7 +56,8 @@ def run(*words: str | Path):
     return RUNNER.invoke(application(), [str(word) for word in words])
 
 
-def test_a_rerun_of_identify_leaves_log_notes_export_and_report_in_its_folder(place, tmp_path):
+def test_a_rerun_of_identify_leaves_log_notes_export_and_report_in_its_folder(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     log = tmp_path / "log.csv"
     log.write_bytes((place / "log.csv").read_bytes())
     (tmp_path / "notes.txt").write_text("four years")

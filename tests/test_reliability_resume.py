@@ -195,7 +195,7 @@ def test_starts_that_were_under_way_in_other_processes_are_done_first():
 
 
 def test_time_a_killed_search_took_counts():
-    plan = SearchState(budget=Budget(seconds=10.0), families=1)
+    plan = SearchState(budget=Budget(seconds=10.0), families=1, sketching=True)
     plan.record(plan.task(), Candidate(start=0, family=0, coefficients=np.zeros((3, 2)), objective=1.0))  # type: ignore[arg-type]
     again = SearchState(budget=Budget(seconds=10.0), families=1)
     again.go_on(plan.values() | {"seconds": 9.0}, None)  # type: ignore[arg-type]

@@ -328,6 +328,13 @@ def test_a_browser_draws_everything(kind: str, tmp_path: Path) -> None:
     drawn = re.findall(r'<div class="plot done" id="figure-([^"]+)"', document)
     assert sorted(drawn) == sorted(figures)
     assert document.count('class="drawn"') == len(figures)
+    panels = [
+        panel.count('text-anchor="end"')
+        for figure in re.findall(r'id="figure-torque-.*?class="drawn"(.*?)</svg>', document, flags=re.DOTALL)
+        for panel in re.findall(r"<g>(.*?)</g>", figure, flags=re.DOTALL)
+    ]
+    assert bool(panels) == kind.startswith("identification")
+    assert all(labels >= 2 for labels in panels), "torque and residual can be read off their axes"
 
 
 KNOWN_TRACES = {"scatter", "bar", "box", "heatmap", "scatter3d", "surface"}

@@ -100,11 +100,11 @@ def test_a_search_that_forgets_repeats_exactly():
     np.testing.assert_array_equal(scene.clearances(q[:20]), exact)
 
 
-def slabs(gap: float):
-    """Base and link 2 carry slabs that turn about the common z axis `gap` apart when joint 2 stands still."""
+def slabs(gap: float, tilt: float = 0.02):
+    """Base and link 2 carry slabs that turn about the common z axis `gap` apart when joint 2 stands still; it can `tilt`."""
     robot = load_robot("iiwa14")
     limits = robot.joints[1].limits
-    still = replace(robot.joints[1], limits=replace(limits, lower=-0.02, upper=0.02))
+    still = replace(robot.joints[1], limits=replace(limits, lower=-tilt, upper=tilt))
     joints = (robot.joints[0], still, *robot.joints[2:])
     low, high = np.eye(4), np.eye(4)
     middle = build_middle(robot)
@@ -133,6 +133,15 @@ def test_a_pair_that_is_always_nearer_than_the_margin_gets_its_own():
     # Far enough apart, the common margin stays.
     assert build_scene(slabs(0.05)).notes == ()
     assert build_scene(slabs(0.05)).table[0, 3] == 0.02
+
+
+def test_a_pair_that_never_touches_takes_no_poses_from_the_joints_that_keep_it_apart():
+    """Tilted, the slabs come nearer than half of the distance they keep in a quarter of the poses, and never touch."""
+    robot = slabs(0.010, tilt=0.12)
+    scene = build_scene(robot)
+    assert [note.code for note in scene.notes] == ["margin-reduced"]
+    assert 0.0 < scene.table[0, 3] < 0.0035
+    assert scene.is_free(poses(robot, 200)).all()
 
 
 def test_a_pair_that_always_overlaps_is_left_out_and_said():

@@ -62,6 +62,11 @@ class TestNothingLost:
         assert [round(sample.time * RATE) for sample in stream] == list(range(3000))
         assert (stream.received, stream.lost, stream.late) == (3000, 0, 0)
 
+    def test_a_recording_is_no_live_arm(self, ur: Robot, tmp_path: Path) -> None:
+        (tmp_path / "log.csv").write_text("time\n0\n")
+        with pytest.raises(InputError, match=r"log.csv: a file.*armid identify and armid observe read recordings"):
+            open_stream(str(tmp_path / "log.csv"), ur, rate_hz=RATE)
+
     def test_datagrams_at_1_khz_while_every_sample_is_worked_on(self, ur: Robot) -> None:
         """Through the observer and the on-line estimator, and with a pause as long as a busy machine makes."""
         port, count = free_port(), 2000

@@ -41,6 +41,15 @@ def test_rows_say_what_the_contract_promises(found):
     assert rows[1]["bound"] == "loop"
 
 
+def test_the_whole_identify_is_one_of_the_methods():
+    words = {"noise": ("standard",), "runs": 1, "seconds": 4.0}
+    whole, plain = armid.benchmark(robot(), methods=("identify", "wls"), **words).rows
+    assert not whole.failed
+    assert whole.bound == "torque"
+    assert whole.efficiency < 2.0 * plain.efficiency
+    assert whole.coverage >= 0.8
+
+
 def test_the_same_seed_gives_the_same_numbers(found):
     again = armid.benchmark(robot(), **QUICK)
     for a, b in zip(found[1].runs, again.runs, strict=True):

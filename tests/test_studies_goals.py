@@ -54,5 +54,36 @@ def test_states_of_the_goals_are_admissible_and_bound_every_choice_of_them() -> 
     faster[:, 7:14] *= 100.0
     assert not admissible(problem, faster).any()
     rows = evaluate_rows(Restricted(problem.rows, tuple(int(i) for i in base.independent)), x)
-    found = best_weights(rows, steps=20, power=8.0)
+    found = best_weights(rows)
     assert found.bound <= found.condition_number < np.linalg.cond(rows.reshape(-1, 92))
+
+
+def test_states_of_a_motion_without_higher_harmonics_are_admissible_at_its_highest_frequency() -> None:
+    """Szego's inequality, on a sum of harmonics up to 1 Hz; at a tenth of that frequency most of its states are not."""
+    problem, _ = goal_problem()
+    rng, limits, t = np.random.default_rng(1), problem.limits, np.linspace(0.0, 10.0, 2001)[:, np.newaxis, np.newaxis]
+    a, b = rng.normal(size=(2, 7, 10)) / np.arange(1, 11)
+    w = 0.2 * np.pi * np.arange(1, 11)
+    c, s = np.cos(w * t), np.sin(w * t)
+    parts = ((a * c + b * s).sum(2), (w * (b * c - a * s)).sum(2), (-(w**2) * (a * c + b * s)).sum(2))
+    scale = 0.99 * np.minimum(limits.half_range / np.abs(parts[0]).max(0), limits.velocity / np.abs(parts[1]).max(0))
+    x = np.hstack([limits.middle + scale * parts[0], scale * parts[1], scale * parts[2]])
+    free = admissible(problem, x)
+    assert free.any()
+    assert (admissible(problem, x, hz=1.0) == free).all()
+    assert admissible(problem, x, hz=0.1).sum() < 0.1 * free.sum()
+    assert admissible(problem, sampled_states(problem, 30, rng, hz=1.0), hz=1.0).all()
+
+
+def test_no_motion_whatever_has_a_condition_number_below_fifteen() -> None:
+    """Gravity on link 2 and the offsets of one joint alone: two numbers that no motion changes."""
+    problem, base = goal_problem()
+    x = np.random.default_rng(0).normal(size=(40, 21)) * 3.0  # any states, admissible or not
+    A = evaluate_rows(Restricted(problem.rows, tuple(int(i) for i in base.independent)), x)
+    heavy = A[:, :, [base.names.index("link2.mx"), base.names.index("link2.my")]]
+    assert np.allclose((heavy**2).sum(axis=(1, 2)), 2.0 * 9.81**2)
+    light = A[:, :, [base.names.index("joint1.offset"), base.names.index("joint1.motor_offset")]]
+    assert np.allclose(np.einsum("nci,ncj->nij", light, light), [[2.0, 1.0], [1.0, 1.0]])
+    least = 9.81**2 / ((3.0 - 5.0**0.5) / 2.0)
+    assert round(least**0.5, 1) == 15.9
+    assert np.linalg.cond(A.reshape(-1, 92)) >= least**0.5

@@ -167,7 +167,11 @@ def yaml_problem(error: BaseException) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or ("nested too deeply" if isinstance(error, RecursionError) else "")
     # What stands in quotes comes from the file, unless it is a single character or a kind of token like <stream end>.
-    said = re.sub(r"'(?!<|.')[^']*'|\"[^\"]*\"", "...", str(problem))
+    said = re.sub(
+        r"'([^']*)'|\"([^\"]*)\"",
+        lambda m: m[0] if len(m[1] or m[2] or "") == 1 or m[0][1] == "<" else "...",
+        str(problem),
+    )
     return (f", line {mark.line + 1}" if mark is not None else "") + (f": {said}" if said else "")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,12 +15,13 @@ from armid.calibration.bootstrap import bootstrapped
 from armid.calibration.choose import AUTO, candidates_of, choose
 from armid.calibration.compensate import Compensation, compensated
 from armid.calibration.contract import contract, enough_table, error_statistics, error_table_of, main_error, tip_table
-from armid.calibration.contradictions import change_notes, frame_changes, pattern_notes, residual_patterns
+from armid.calibration.contradictions import pattern_notes, residual_patterns
 from armid.calibration.diagnose import check_misfit, diagnose, misfit_notes
 from armid.calibration.enough import PoseCount, pose_counts
 from armid.calibration.files import export_robot, write_files
 from armid.calibration.fit import FitSettings, KinematicFit, fit_candidates
 from armid.calibration.found import CalibratedParameter, found_parameters
+from armid.calibration.frame_changes import change_notes, frame_changes
 from armid.calibration.gauge import TipUncertainty, settled, tip_uncertainty
 from armid.calibration.hold_out import Advice, HeldOut, blocked_test, cross_validate, folds_of
 from armid.calibration.identifiable import ParameterStatus
@@ -29,6 +30,7 @@ from armid.calibration.intervals import spread_of, with_intervals
 from armid.calibration.judge import (
     Outlier,
     comparison_notes,
+    errors_without,
     find_outliers,
     judge,
     kind_notes,
@@ -84,6 +86,7 @@ class Calibration(Outcome):
         tip: how far the tip may be off in the base frame, over the joint ranges that were measured.
         enough: error against the number of configurations, when it was studied.
         compensation: joint targets rewritten for a nominal controller, when some were given.
+        workers, retries: of the cluster.
     """
 
     _page: ClassVar[str] = "armid.report.calibration:calibration_report"
@@ -104,6 +107,8 @@ class Calibration(Outcome):
     tip: TipUncertainty
     enough: tuple[PoseCount, ...] = ()
     compensation: Compensation | None = None
+    workers: int = 1
+    retries: int = 0
 
     @cached_property
     def robot(self) -> Robot:
@@ -297,7 +302,7 @@ def calibrate(
         seed=seed,
     )
     with open_workers(cluster, progress=progress) as workers:
-        return _calibrated(
+        found = _calibrated(
             given.robot,
             arm,
             given.train,
@@ -313,6 +318,7 @@ def calibrate(
             targets=compensate,
             workers=workers,
         )
+        return replace(found, workers=workers.count, retries=workers.retries)
 
 
 def _calibrated(
@@ -357,13 +363,14 @@ def _calibrated(
         simplest = with_intervals(simplest, spread_of(simplest, measurements))
     simplest = settled(simplest, measurements) if best else chosen
     outliers = find_outliers(fits[best], measurements)
-    notes += parameter_notes(fits[best]) + outlier_notes(outliers) + comparison_notes(fits, tested, held_out, best)
+    notes += parameter_notes(fits[best]) + outlier_notes(outliers, held_out if validate is None else None)
+    notes += comparison_notes(fits, tested, held_out, best)
     notes += overfit_notes(fits[best], measurements, held_out)
     notes += unexplained_notes(chosen, measurements) + kind_notes(chosen)
     patterns = residual_patterns(chosen, measurements)
-    main = error_table(fits[best].after.residuals).main[0]
+    left = errors_without(error_table(fits[best].after.residuals), outliers)
     unit = main_error(held_out)[2]
-    notes += change_notes(frame_changes(fits[best], measurements), float(np.sqrt(np.mean(main**2))), unit)
+    notes += change_notes(frame_changes(fits[best], measurements), float(np.sqrt(np.mean(left**2))), unit)
     notes += pattern_notes(patterns) + physics_notes(chosen) + load_notes(chosen, measurements)
     if validate is not None:
         notes += range_notes(robot.joint_names, measurements.q, validate.q, "held-out rows")

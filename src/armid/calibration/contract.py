@@ -51,6 +51,8 @@ def contract(calibration: Calibration) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "robot": calibration.nominal.name,
+        "workers": calibration.workers,
+        "retries": calibration.retries,
         **{name: found.as_dict() for name, found in error_statistics(calibration).items()},
         "held_out_method": held.method,
         "held_out_refitted": list(held.refitted),
@@ -135,7 +137,8 @@ def tip_table(tip: TipUncertainty) -> Table:
     return Table(
         ("mean", "p95", "max", "unit"),
         ((1e3 * tip.mean, 1e3 * tip.p95, 1e3 * tip.max, "mm"),),
-        caption="Standard deviation of the tip in the base frame, over the measured joint ranges.",
+        caption="Standard deviation of the tip in the base frame, over the measured joint ranges; how base and flange sit on the "
+        "arm is taken from its description, since sensors and targets of unknown place do not show it.",
     )
 
 

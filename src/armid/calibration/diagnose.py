@@ -19,6 +19,7 @@ from armid.calibration.readings import readings
 from armid.calibration.solve import SolverSettings, solve
 from armid.calibration.start import start_frames
 from armid.calibration.tool_error import error_table
+from armid.kernels.kinematics import forward_kinematics
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.measurement import MeasurementError, Measurements, Observations
 from armid.kinematics.model import ErrorModel
@@ -35,10 +36,17 @@ _CLEARLY_BETTER = 0.25
 """A reading must reduce the misfit to this fraction to be named as the cause."""
 _FULL_TURNS = 4 * np.pi
 """[rad] No common arm turns further; joint angles beyond it are degrees."""
-_MILLIMETRES = 30.0
-"""Ratio of measured spread to the arm's reach from which on positions are millimetres."""
+_FAR = 30.0
+"""Ratio of a position's distance from the others to the arm's reach from which on that row has another unit."""
 _PLAUSIBLE = 3.0
-"""The same up to which they may be metres: twice the reach from one end to the other, and a sensor on the arm."""
+"""Ratio of measured spread to the arm's reach up to which positions may be metres: twice the reach from one end to the other, and
+a sensor on the arm."""
+_UNITS = {
+    "millimetres (use --lengths mm)": 1000.0,
+    "centimetres (write them in metres or millimetres)": 100.0,
+    "inches (write them in metres or millimetres)": 1.0 / 0.0254,
+}
+"""Other units of length, and how many of them are a metre."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,43 +211,66 @@ def _check_counts(robot: Robot, measurements: Measurements) -> None:
 
 def _check_units(robot: Robot, measurements: Measurements) -> None:
     """Degrees for radians and millimetres for metres show in the size of the numbers."""
-    for i, joint in enumerate(robot.joints):
-        largest = float(np.abs(measurements.q[:, i]).max())
-        if joint.kind is JointKind.REVOLUTE and largest > _FULL_TURNS:
-            rows = np.flatnonzero(np.abs(measurements.q[:, i]) > _FULL_TURNS)
-            part = (
-                "all rows"
-                if len(rows) > 0.5 * len(measurements.q)
-                else f"{len(rows)} rows, the first {measurements.labels[rows[0]]}"
-            )
-            mixed = "" if len(rows) > 0.5 * len(measurements.q) else "; units are mixed within the file"
-            raise MeasurementError(
-                f"joint {joint.name} reaches {largest:.4g} rad ({part}): these are degrees (use --angles deg){mixed}"
-            )
+    turns = np.array([joint.kind is JointKind.REVOLUTE for joint in robot.joints])
+    beyond = (np.abs(measurements.q) > _FULL_TURNS) & turns
+    if beyond.any():
+        raise MeasurementError(_in_degrees(robot, measurements, beyond))
     _check_lengths(robot, measurements)
 
 
+def _in_degrees(robot: Robot, measurements: Measurements, beyond: npt.NDArray[np.bool_]) -> str:
+    """What is wrong with joint positions of which some are larger than radians can be, shape [n, n_joints]."""
+    i = int(np.flatnonzero(beyond.any(axis=0))[0])
+    rows, largest = np.flatnonzero(beyond[:, i]), float(np.abs(measurements.q[:, i]).max())
+    if len(rows) <= 0.5 * len(measurements.q):
+        where = f"{len(rows)} rows, the first {measurements.labels[rows[0]]}"
+        return (
+            f"joint {robot.joint_names[i]} reaches {largest:.4g} rad ({where}): these are degrees (use --angles deg); "
+            "units are mixed within the file"
+        )
+    text = f"joint {robot.joint_names[i]} reaches {largest:.4g} rad (all rows): these are degrees"
+    large = [robot.joint_names[k] for k in np.unique(np.nonzero(beyond)[1])]
+    moves = np.ptp(measurements.q, axis=0) > _MOVED
+    others = [
+        name
+        for name, x, joint in zip(robot.joint_names, moves, robot.joints, strict=True)
+        if x and name not in large and joint.kind is JointKind.REVOLUTE
+    ]
+    if len(others) < len(large):
+        return f"{text} (use --angles deg)"
+    return (
+        f"{text}, while {', '.join(others)} stay below {_FULL_TURNS:.3g} as radians would (write the unit into the title of "
+        f"the column of {', '.join(large)}, as in q1_deg; use --angles deg if all of them are degrees)"
+    )
+
+
 def _check_lengths(robot: Robot, measurements: Measurements) -> None:
-    """Millimetres for metres, in all rows or in some."""
+    """Millimetres, centimetres or inches for metres, in all rows or in some."""
     reach = arm_reach(robot)
     for o in measurements.observations:
         if o.position is None or len(o) < 3:
             continue
-        away = np.linalg.norm(o.position - np.median(o.position, axis=0), axis=1)
-        far = np.flatnonzero(away > _MILLIMETRES * reach)
-        if not len(far):
-            continue
-        typical = float(np.median(away))
+        away = _distances(o.position)
+        typical, far = float(np.median(away)), np.flatnonzero(away > _FAR * reach)
         # Rows that are plausible in metres beside others that are not: two units. Otherwise one, and it is not the metre.
         if typical > _PLAUSIBLE * reach:
+            nominal = float(np.median(_distances(forward_kinematics(robot, measurements.q[o.rows])[:, :3, 3])))
+            ratio = typical / max(nominal, 0.1 * reach)
+            unit = min(_UNITS, key=lambda name: abs(np.log(ratio / _UNITS[name])))
             raise MeasurementError(
-                f"positions of {o.target} spread over {typical:.4g} m, the arm reaches {reach:.2f} m: "
-                "these are millimetres (use --lengths mm)"
+                f"positions of {o.target} spread over {typical:.4g} m, those of the nominal arm over {nominal:.2g} m: "
+                f"these are {unit}"
             )
-        raise MeasurementError(
-            f"{len(far)} positions of {o.target} are {away[far].max():.4g} m from the others, the first at "
-            f"{measurements.labels[o.rows[far[0]]]}: units are mixed within the file (millimetres among metres?)"
-        )
+        if len(far):
+            raise MeasurementError(
+                f"{len(far)} positions of {o.target} are {away[far].max():.4g} m from the others, the first at "
+                f"{measurements.labels[o.rows[far[0]]]}: units are mixed within the file (millimetres among metres?)"
+            )
+
+
+def _distances(points: FloatArray) -> FloatArray:
+    """From the middle of all [m], shape [n, 3] -> [n]."""
+    return np.asarray(np.linalg.norm(points - np.median(points, axis=0), axis=1))
 
 
 def arm_reach(robot: Robot) -> float:

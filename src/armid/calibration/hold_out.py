@@ -75,7 +75,8 @@ class HeldOut:
     @property
     def told(self) -> str:
         """How the rows were kept aside, what was fitted to which of them, and how well the mean is known."""
-        return f"{self.method}; refitted: {'; '.join(self.refitted) or 'nothing'}; {self.surely}"
+        refitted = "; ".join(self.refitted) or "nothing"
+        return f"{self.method}; refitted to held-out rows: {refitted}; {self.surely}"
 
     @property
     def surely(self) -> str:
@@ -102,13 +103,13 @@ def kept_together(measurements: Measurements) -> IntArray:
     These are equal joint positions, and the two ends of a length: with one end alone no length can be tested. Lengths that tie
     a large part of the recording together (all from one pose) cannot be kept whole; those across parts are then not tested.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     groups, group = np.unique(measurements.group, return_inverse=True)
     ends = [(o.rows, o.other_rows) for o in measurements.observations if o.other_rows is not None]
     if not ends:
         return measurements.group
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     a, b = (group[np.concatenate(side)] for side in zip(*ends, strict=True))
     ties = coo_array((np.ones(len(a)), (a, b)), shape=(len(groups), len(groups)))
     together = connected_components(ties, directed=False)[1]
@@ -270,7 +271,7 @@ def cross_validate(
     starts = tuple(start_of(f) for f in fits)
     tasks = [FoldTask(fits=starts, choose=choose, measurements=measurements, aside=aside) for aside in parts]
     tables = in_order(workers or InProcess(), fold_errors, tasks, "held-out parts")
-    trained = _groups_seen(measurements, parts)
+    trained, free = _groups_seen(measurements, parts), _free_share(fits[0], measurements)
     found = [
         compared(
             method,
@@ -278,6 +279,7 @@ def cross_validate(
             joined_tables(b for _, b in pairs),
             measurements,
             trained=trained,
+            free=free,
         )
         for pairs in zip(*tables, strict=True)
     ]
@@ -287,6 +289,15 @@ def cross_validate(
 def _groups_seen(measurements: Measurements, parts: Sequence[Mask]) -> float:
     """Groups of configurations that a fit without one of the parts has, on average."""
     return float(np.mean([len(np.unique(measurements.group[~aside])) for aside in parts]))
+
+
+_LEAST_FREE = 0.25
+"""Smallest share of the equations that counts as free: no more than three quarters become parameters."""
+
+
+def _free_share(fit: KinematicFit, measurements: Measurements) -> float:
+    """Share of the equations that a fit leaves over."""
+    return max(_LEAST_FREE, 1.0 - float(fit.after.selection.kept.sum()) / max(measurements.n_equations, 1))
 
 
 def start_of(fit: KinematicFit) -> KinematicFit:
@@ -303,7 +314,13 @@ def table_of(
 
 
 def compared(
-    method: str, before: ErrorTable, after: ErrorTable, measurements: Measurements, *, trained: float = np.inf
+    method: str,
+    before: ErrorTable,
+    after: ErrorTable,
+    measurements: Measurements,
+    *,
+    trained: float = np.inf,
+    free: float = 1.0,
 ) -> HeldOut:
     """The paired comparison, group by group.
 
@@ -313,11 +330,13 @@ def compared(
         measurements: that the rows of the tables count in.
         trained: groups of configurations that each tested fit has seen; infinite when the fit that is tested is the one whose
             error is asked for.
+        free: share of the equations that the fit to all of them leaves over. Errors of configurations left out in turn lie in the
+            space of its residuals: of n of them only `free n` are independent.
     """
     a, b = by_group(*before.main, measurements), by_group(*after.main, measurements)
     typical = [float(np.sort(x)[: len(x) - trimmed(len(x))].mean()) for x in (a, b)]
     gain = 1.0 - typical[1] / typical[0] if typical[0] > 0.0 else 0.0
-    deviation = mean_deviation(b) * np.sqrt(1.0 + len(b) / trained)
+    deviation = mean_deviation(b) * np.sqrt(1.0 / free + len(b) / trained)
     return HeldOut(
         method=method,
         before=before,
@@ -337,7 +356,7 @@ def mean_deviation(errors: FloatArray) -> float:
     """Standard deviation of the mean of errors that may be alike among neighbours: the wider of single ones and of batches.
 
     Errors of parts kept aside in turn are not independent, since their fits share most rows. With n errors and fits to n_t groups
-    the variance of their mean is about `s^2 (1/n + 1/n_t)` ([Nadeau2003]), which `compared` applies.
+    the variance of their mean is about `s^2 (1/n + 1/n_t)` ([Nadeau2003]), of n the share that is free: `compared` applies it.
 
     Args:
         errors: in the order of the recording [m or rad], shape [n].

@@ -11,6 +11,8 @@ import numpy as np
 
 from armid.calibration.arm import load_arm
 from armid.calibration.contradictions import told_by_joints
+from armid.calibration.known_frames import with_known_frames
+from armid.calibration.physics import beyond_range
 from armid.calibration.poses_table import PosesMapping, column_names, read_mapping
 from armid.calibration.read import read_poses
 from armid.calibration.setups import combined, frame_test, renamed, sharing_note, unsure_note
@@ -139,6 +141,10 @@ def _validation(
             "use the training files' names of setups and targets, say where the target sits on a body they have, or leave "
             "--setups at auto: new frames are then fitted on part of the held-out rows and scored on the others",
         )
+    if setups is SetupSharing.AUTO and lost:
+        held_out, known = with_known_frames(arm, train, held_out)
+        if known:
+            return held_out, (*notes, *known)
     if len(lost) == len(held_out.setups) + len(new_bodies(Measurements(q=train.q, observations=()), held_out)):
         return held_out, notes
     found = frame_test(arm, [train, held_out])
@@ -151,9 +157,13 @@ def _validation(
 
 
 def _elsewhere(train: Measurements, held_out: Measurements) -> bool:
-    """Whether joint positions alone tell held-out rows from training rows: a model that errs there looks like a moved frame."""
+    """Whether held-out rows stand where no training row does: a model that errs there looks like a moved frame.
+
+    Joint positions alone tell them from the training rows, or most of them leave the calibrated joint ranges.
+    """
     side = np.repeat([False, True], [len(train.q), len(held_out.q)])
-    return told_by_joints(np.vstack([train.q, held_out.q]), side)
+    outside = beyond_range(train.q, held_out.q).any(axis=1)
+    return bool(outside.mean() > 0.5) or told_by_joints(np.vstack([train.q, held_out.q]), side)
 
 
 def _input_file(data: PoseData, role: str) -> InputFile:

@@ -13,7 +13,7 @@ from armid.calibration.hold_out import WORTHWHILE, Advice, BlockedTest, HeldOut
 from armid.calibration.identifiable import ParameterStatus
 from armid.calibration.noise import threshold
 from armid.calibration.thresholds import BLOCKED_FOLDS, OVERFITTED
-from armid.calibration.tool_error import error_table
+from armid.calibration.tool_error import ErrorTable, error_table
 from armid.estimation.paired import sure
 from armid.kinematics.measurement import Measurements
 from armid.notes import Note, Severity
@@ -24,6 +24,8 @@ _OUTLIER = 1e-5
 """Probability of a Gaussian residual beyond which a row is named an outlier."""
 _MANY_NAMED = 8
 """Runs of outliers listed by name in a note; the residual file has them all."""
+_ENOUGH_EQUATIONS = 3.0
+"""Equations per parameter with which errors elsewhere are at most 1.4 times those of the fit, when rows are alike."""
 _NEIGHBOURS = 5
 """Configurations apart that still count as one run: what disturbs an instrument lasts for several."""
 
@@ -77,8 +79,20 @@ def outlier_runs(outliers: Sequence[Outlier]) -> list[list[Outlier]]:
     return sorted(runs, key=lambda run: -max(x.sigmas for x in run))
 
 
-def outlier_notes(outliers: Sequence[Outlier]) -> list[Note]:
-    """One note that names the worst runs."""
+def errors_without(table: ErrorTable, outliers: Sequence[Outlier]) -> FloatArray:
+    """Error norms where nothing was far from the rest; all of them where everything was [m or rad]."""
+    errors, rows = table.main
+    kept = ~np.isin(rows, [x.row for x in outliers])
+    return errors[kept] if kept.any() else errors
+
+
+def outlier_notes(outliers: Sequence[Outlier], held_out: HeldOut | None = None) -> list[Note]:
+    """One note that names the worst runs.
+
+    Args:
+        outliers: found.
+        held_out: errors at the same rows, whose mean without them is told.
+    """
     if not outliers:
         return []
     runs = outlier_runs(outliers)
@@ -87,6 +101,11 @@ def outlier_notes(outliers: Sequence[Outlier]) -> list[Note]:
     rows = len({x.row for x in outliers})
     count = "one configuration is" if rows == 1 else f"{rows} configurations in {len(runs)} places are"
     text = f"{count.replace('in 1 places', 'in one place')} far from the rest, weighted down: {told}{more}"
+    if held_out is not None:
+        unit = "mm" if len(held_out.after.position) else "mrad"
+        text += (
+            f"; without them the held-out mean is {1e3 * errors_without(held_out.after, outliers).mean():.3g} {unit}"
+        )
     return [Note("outliers", Severity.WARNING, text)]
 
 
@@ -135,12 +154,16 @@ def overfit_notes(fit: KinematicFit, measurements: Measurements, held_out: HeldO
     if not len(fitted) or not len(unseen) or unseen.mean() <= OVERFITTED.value * fitted.mean():
         return []
     unit = "mm" if len(held_out.after.position) else "mrad"
-    kept = int(fit.after.selection.kept.sum())
-    text = (
-        f"the error after the fit ({1e3 * fitted.mean():.2g} {unit}) is no measure of the arm: "
-        f"{measurements.n_equations} equations for {kept} parameters, and {1e3 * unseen.mean():.2g} {unit} on configurations "
-        "it has not seen; quote that one, or measure more configurations"
-    )
+    kept, equations = int(fit.after.selection.kept.sum()), measurements.n_equations
+    said = f"the error after the fit ({1e3 * fitted.mean():.2g} {unit}) is no measure of the arm: "
+    unlike = f"{1e3 * unseen.mean():.2g} {unit} on configurations it has not seen"
+    if equations > _ENOUGH_EQUATIONS * kept:
+        text = (
+            f"{said}{unlike}, although {equations} equations are enough for {kept} parameters: the arm stands or is loaded "
+            "otherwise there, or time has passed; quote that one, or measure where the arm will work"
+        )
+        return [Note("unlike-configurations", Severity.WARNING, text)]
+    text = f"{said}{equations} equations for {kept} parameters, and {unlike}; quote that one, or measure more configurations"
     return [Note("few-configurations", Severity.WARNING, text)]
 
 

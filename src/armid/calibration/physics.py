@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
@@ -18,9 +20,10 @@ def physics_notes(fit: KinematicFit) -> list[Note]:
     """Joints that rise under their load, and once-per-turn errors larger than a gear allows."""
     model, values, sigma = fit.model, fit.after.values, np.sqrt(np.diag(fit.after.covariance))
     notes = []
-    for term in model.terms:
-        k = term.parameter
-        if term.basis is TermBasis.TORQUE and values[k] > WRONG_SIGN.value * max(sigma[k], 1e-300):
+    giving = [term.parameter for term in model.terms if term.basis is TermBasis.TORQUE]
+    limit = NormalDist().inv_cdf(1.0 - WRONG_SIGN.value / max(len(giving), 1))
+    for k in giving:
+        if values[k] > limit * max(sigma[k], 1e-300):
             text = (
                 f"{model.names[k]} = {values[k]:.2g} +- {sigma[k]:.1g} {model.parameters[k].unit}: the joint would rise under "
                 "its load; masses, the direction of gravity or the sign of a joint are wrong, or it stands for something else"
@@ -49,6 +52,18 @@ def load_notes(fit: KinematicFit, measurements: Measurements) -> list[Note]:
     return [Note("measured-torque", Severity.INFO, text)]
 
 
+def beyond_range(calibrated: FloatArray, used: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which joint positions leave the range where they were calibrated, by more than the edge of a grid.
+
+    Args:
+        calibrated: configurations of the fit, or the two ends of their ranges, shape [n, n_joints].
+        used: configurations where it is applied, shape [m, n_joints].
+    """
+    low, high = calibrated.min(axis=0), calibrated.max(axis=0)
+    margin = np.maximum(BEYOND_RANGE.value * (high - low), 1e-6)
+    return np.asarray((used < low - margin) | (used > high + margin))
+
+
 def range_notes(names: Sequence[str], calibrated: FloatArray, used: FloatArray, what: str) -> list[Note]:
     """Joints that leave the range where they were calibrated.
 
@@ -59,13 +74,9 @@ def range_notes(names: Sequence[str], calibrated: FloatArray, used: FloatArray, 
         what: these, in words.
     """
     low, high = calibrated.min(axis=0), calibrated.max(axis=0)
-    beyond = np.maximum(np.maximum(low - used, used - high).max(axis=0, initial=-np.inf), 0.0)
-    margin = np.maximum(BEYOND_RANGE.value * (high - low), 1e-6)
-    outside = [
-        f"{name} by {x:.2g} beyond {a:.2g} to {b:.2g}"
-        for name, x, limit, a, b in zip(names, beyond, margin, low, high, strict=True)
-        if x > limit
-    ]
+    furthest = np.maximum(low - used, used - high).max(axis=0, initial=-np.inf)
+    leaving = np.unique(np.nonzero(beyond_range(calibrated, used))[1])
+    outside = [f"{names[k]} by {furthest[k]:.2g} beyond {low[k]:.2g} to {high[k]:.2g}" for k in leaving]
     if not outside:
         return []
     text = f"{what} leave the calibrated joint ranges ({', '.join(outside)}; rad or m): errors there were not measured"

@@ -396,7 +396,8 @@ def joint_columns(table: PosesTable, joint_names: Sequence[str], mapping: PosesM
     )
     raise InputError(
         table.where,
-        f"{detail}; the robot has {len(joint_names)} joints: {', '.join(joint_names)}",
+        f"{detail} among {', '.join(map(repr, table.titles.values()))}; the robot has {len(joint_names)} joints: "
+        f"{', '.join(joint_names)}",
         "name columns after the joints or q1, q2, ..., name them in a mapping, or choose another --tip",
     )
 

@@ -13,6 +13,7 @@ from armid.calibration.noise import VectorLoss, lengths
 from armid.calibration.thresholds import FRAMES_BY_CHANCE, FRAMES_PLAINLY_DIFFER
 from armid.calibration.tool_error import error_table
 from armid.calibration.words import SetupSharing
+from armid.estimation.quantiles import fisher_above
 from armid.kinematics.measurement import MeasurementError, Measurements, Observed, joined
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
@@ -143,13 +144,11 @@ def _yardstick(halves: _Fitted, apart: _Fitted) -> _Yardstick:
 
 
 def _against(yardstick: _Yardstick, found: _Fitted, apart: _Fitted) -> _Against:
-    from scipy.special import fdtri
-
     count = apart.parameters - found.parameters
     if count <= 0:
         return _Against(0.0, 1.0, found.error)
     gain = (found.cost(yardstick.sigma) - apart.cost(yardstick.sigma)) / count
-    limit = float(fdtri(count, yardstick.freedom, 1.0 - FRAMES_BY_CHANCE.value))
+    limit = fisher_above(FRAMES_BY_CHANCE.value, count, yardstick.freedom)
     return _Against(gain / yardstick.gain, limit, found.error)
 
 
@@ -251,8 +250,8 @@ def unsure_note(found: FrameTest) -> Note:
     own, common = (f"{1e3 * x:.3g} {found.unit}" for x in (found.apart, found.together))
     text = (
         "held-out rows keep the frames of the training files, although frames of their own fit better "
-        f"(F = {found.statistic:.3g}, limit {found.limit:.3g}; error {common} with common frames, {own} with their own): joint "
-        "positions alone tell these rows from the others, so that a model error there looks the same as a moved frame; if "
-        "sensor or target did move, use --setups per-file"
+        f"(F = {found.statistic:.3g}, limit {found.limit:.3g}; error {common} with common frames, {own} with their own): these "
+        "rows stand where the others do not, so that a model error there looks the same as a moved frame; "
+        "if sensor or target did move, use --setups per-file"
     )
     return Note("setups", Severity.WARNING, text)

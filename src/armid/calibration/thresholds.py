@@ -36,6 +36,13 @@ PATTERN = Threshold(
     "of the residuals' variance",
     "explained by eight bins of a joint, of time or of the recording beyond chance: an error model is then worth a look",
 )
+PATTERN_BY_CHANCE = Threshold(
+    "residual-pattern-by-chance",
+    1e-3,
+    "probability",
+    "over all joints, time and the recording, of an F statistic of eight bins of noise: one recording in a thousand is said to "
+    "follow something; of forty rows eight bins explain a tenth in one joint of six by chance",
+)
 BLOCKED_FOLDS = Threshold(
     "blocked-folds",
     1.5,
@@ -54,9 +61,10 @@ OVERFITTED = Threshold(
 
 WRONG_SIGN = Threshold(
     "compliance-sign",
-    2.0,
-    "standard deviations",
-    "a joint that rises under its load by more than chance allows has another cause",
+    0.01,
+    "probability",
+    "over all joints, of a compliance as far on the wrong side by chance: 2.9 standard deviations for six joints. A joint that "
+    "rises under its load beyond that has another cause",
 )
 LARGEST_ECCENTRICITY = Threshold(
     "largest-eccentricity",
@@ -77,6 +85,7 @@ CALIBRATION = (
     CHANGE_BY_CHANCE,
     CHANGE_MATTERS,
     PATTERN,
+    PATTERN_BY_CHANCE,
     BLOCKED_FOLDS,
     OVERFITTED,
     WRONG_SIGN,

@@ -9,7 +9,7 @@ import typer
 from armid.cli import options as opt
 from armid.cli.output import progress, render, verb
 
-_METHODS = ("ols", "wls-birdy", "wls", "huber", "tukey", "tls", "iv", "didim", "cloe", "ml")
+_METHODS = ("identify", "ols", "wls-birdy", "wls", "huber", "tukey", "tls", "iv", "didim", "cloe", "ml")
 _NOISE = ("low", "standard", "high")
 
 
@@ -24,7 +24,7 @@ def benchmark(
         str, typer.Option("--noise", parser=opt.word_list(_NOISE, none=False), help=f"Of {', '.join(_NOISE)}.")
     ] = ",".join(_NOISE),
     runs: Annotated[int, typer.Option("--runs", min=1, help="Recordings per level of noise.")] = 10,
-    seconds: Annotated[float, typer.Option("--motion-seconds", min=0.5, help="Of each recording.")] = 10.0,
+    seconds: Annotated[float, typer.Option("--motion-seconds", min=0.5, help="Length of each recording [s].")] = 10.0,
     out: opt.OptionalOutOption = None,
     seed: opt.SeedOption = 0,
     cluster: opt.ClusterOption = None,

@@ -56,8 +56,8 @@ def calibrate(
     mapping: Annotated[
         Path | None, typer.Option(help="How to read the columns; NAME.map.yaml beside a file by default.")
     ] = None,
-    lengths: Annotated[LengthUnit | None, typer.Option(help="Of positions.")] = None,
-    angles: Annotated[AngleUnit | None, typer.Option(help="Of joint and Euler angles.")] = None,
+    lengths: Annotated[LengthUnit | None, typer.Option(help="Unit of positions.")] = None,
+    angles: Annotated[AngleUnit | None, typer.Option(help="Unit of joint and Euler angles.")] = None,
     orientation: Annotated[
         str | None,
         typer.Option(
@@ -79,9 +79,11 @@ def calibrate(
     tool_centre_m: Annotated[
         str, typer.Option("--tool-centre-m", metavar="X,Y,Z", help="Its centre of mass in the frame of the tip.")
     ] = "0,0,0",
-    method: Annotated[StepRule, typer.Option(help="Of a step.")] = StepRule.LEVENBERG_MARQUARDT,
+    method: Annotated[StepRule, typer.Option(help="How each step is solved.")] = StepRule.LEVENBERG_MARQUARDT,
     plain: Annotated[bool, typer.Option("--plain-loss", help="Least squares without robust weights.")] = False,
-    folds: Annotated[int | None, typer.Option(help="Parts of the held-out test.")] = None,
+    folds: Annotated[
+        int | None, typer.Option(help="Into how many parts the poses are split, each held out once.")
+    ] = None,
     enough: Annotated[bool, typer.Option("--enough", help="Study how many configurations are enough.")] = False,
     bootstrap: Annotated[
         int,
@@ -89,7 +91,10 @@ def calibrate(
     ] = 0,
     cluster: opt.ClusterOption = None,
     compensate: Annotated[
-        Path | None, typer.Option(metavar="TARGETS", help="Joint targets (CSV) to rewrite for a nominal controller.")
+        Path | None,
+        typer.Option(
+            metavar="TARGETS", help="Joint targets (CSV) to rewrite for a controller that keeps the nominal geometry."
+        ),
     ] = None,
     out: opt.OutOption = Path("calibrated"),
     seed: opt.SeedOption = 0,

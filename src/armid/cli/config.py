@@ -36,7 +36,10 @@ class ConfiguredGroup(typer.core.TyperGroup):
             if path is not None:
                 ctx.default_map = _defaults(path, self, ctx)
         except ArmidError as error:
-            typer.echo(f"armid: {error}", err=True)
+            said = " ".join(str(error).split())
+            typer.echo(f"armid: {said}", err=True)
+            if "--json" in args:
+                emit_error(type(error).__name__, said, EXIT_FAILED)
             raise typer.Exit(EXIT_FAILED) from None
         return super().parse_args(ctx, present_spelling(rest))
 
@@ -96,7 +99,7 @@ def _defaults(path: Path, group: typer.core.TyperGroup, ctx: Any) -> dict[str, d
         InputError: not readable, or not a mapping of mappings.
         UnknownNameError: a verb or a setting that does not exist; lists those that do.
     """
-    content = read_yaml(path, "verb: {option: value}", as_text=True)
+    content = read_yaml(path, "a config file, verb: {option: value}", as_text=True)
     commands = {name: command for name in group.list_commands(ctx) if (command := group.get_command(ctx, name))}
     known = {name: _settings(command) for name, command in commands.items()}
     for section in content:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import render, verb
+from armid.cli.output import progress, render, verb
 
 FaultWord = Literal["none", "torque-sign", "lag", "mounting"]
 
@@ -29,10 +29,15 @@ def demo(
 
     began = perf_counter()
 
-    def tell(text: str) -> None:
-        typer.echo(f"{perf_counter() - began:5.1f} s  {text}", err=True)
+    with progress() as bar:
 
-    done = tell_story(out, robot=robot, starts=starts, fault=fault, seed=seed, progress=tell, command=command_record())
+        def tell(text: str) -> None:
+            typer.echo(f"{perf_counter() - began:5.1f} s  {text}", err=True)
+            bar(text)
+
+        done = tell_story(
+            out, robot=robot, starts=starts, fault=fault, seed=seed, progress=tell, command=command_record()
+        )
     try:
         render(done, as_json=as_json, files=done.files)
     finally:

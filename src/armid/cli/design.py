@@ -17,7 +17,9 @@ PresetWord = Literal["halper2024", "kolyubin2017"]
 ASIDE = ("context", "preset", "rate_hz", "controller", "as_json")
 """Parameters of the verb that `design_motion` does not have."""
 LIMITS = ("position", "velocity", "acceleration", "jerk", "torque")
-LimitsOption = Annotated[str, typer.Option(metavar="LIST", parser=opt.word_list(LIMITS), help="Limits that count.")]
+LimitsOption = Annotated[
+    str, typer.Option(metavar="LIST", parser=opt.word_list(LIMITS), help="Kinds of limits to keep.")
+]
 
 
 @verb
@@ -30,7 +32,9 @@ def design(
     period: Annotated[str, typer.Option(help="Seconds: 20, several with commas, or a range 10:30 to search.")] = "20",
     harmonics: Annotated[
         int | None,
-        typer.Option(min=2, help="Of the Fourier series; as many as the quickest joint can use by default, 10 to 25."),
+        typer.Option(
+            min=2, help="Harmonics of the Fourier series; by default as many as the quickest joint can use, 10 to 25."
+        ),
     ] = None,
     spline_knots: Annotated[int | None, typer.Option(min=4, help="Splines with this many knots instead.")] = None,
     start: Annotated[
@@ -60,7 +64,8 @@ def design(
     ] = False,
     resonance_hz: Annotated[float | None, typer.Option(help="The highest harmonic stays below it.")] = None,
     criterion: Annotated[
-        CriterionWord | None, typer.Option(help="What is improved; expected deviations, or condition with goals.")
+        CriterionWord | None,
+        typer.Option(help="What the search improves; expected deviations by default, with goals the condition number."),
     ] = None,
     after: Annotated[
         Path | None, typer.Option(metavar="RESULT", help="Earlier identification: the motion adds to what it knows.")
@@ -78,11 +83,16 @@ def design(
     goal_reserve: Annotated[
         str | None, typer.Option(help="Mean torque reserve to attain: joint6=0.9,joint7=0.9 (fraction of the limit).")
     ] = None,
-    goal_weights: Annotated[str | None, typer.Option(help="Of the goals' misses, condition number first.")] = None,
+    goal_weights: Annotated[
+        str | None, typer.Option(help="How much missing each goal counts, the condition number first.")
+    ] = None,
     payload_mass: Annotated[float, typer.Option("--payload-kg", help="Carried at the tip [kg], for torques.")] = 0.0,
     payload_centre: Annotated[str, typer.Option(help="Its centre of mass in the tip frame [m].")] = "0,0,0",
     rank: Annotated[
-        int, typer.Option(min=0, help="Run the best ones on the embedded robot; keep what identifies best.")
+        int,
+        typer.Option(
+            min=0, help="Run this many of the best motions on the embedded robot; keep the one that identifies best."
+        ),
     ] = 0,
     sequential: Annotated[bool, typer.Option("--sequential", help="Locked-joint plan, tip to base.")] = False,
     seconds: Annotated[
@@ -92,7 +102,7 @@ def design(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; one per core by default.")] = None,
     cluster: opt.ClusterOption = None,
     resume: Annotated[Path | None, typer.Option(help="search.json of an earlier run to go on from.")] = None,
-    rate_hz: Annotated[float, typer.Option(min=0.001, help="Of the sampled files.")] = 100.0,
+    rate_hz: Annotated[float, typer.Option(min=0.001, help="Sampling rate of the written files.")] = 100.0,
     seed: opt.SeedOption = 0,
     controller: opt.OptionalControllerOption = None,
     out: opt.OutOption = Path("design"),

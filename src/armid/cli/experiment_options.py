@@ -8,15 +8,22 @@ from typing import Annotated, Literal
 import typer
 
 ElasticJointOption = Annotated[
-    list[str] | None, typer.Option("--joint", help="Which; by default every one whose link moves.")
+    list[str] | None, typer.Option("--joint", help="Joint to identify; by default every one whose link moves.")
 ]
 ElasticMotorInertiaOption = Annotated[
     list[str] | None,
-    typer.Option("--motor-inertia", metavar="JOINT=KGM2", help="Known, times gear ratio squared: not fitted."),
+    typer.Option(
+        "--motor-inertia",
+        metavar="JOINT=KGM2",
+        help="Motor inertia that is known, times gear ratio squared; it is not fitted then.",
+    ),
 ]
 ElasticEccentricOption = Annotated[
     bool | None,
-    typer.Option("--eccentric/--centric", help="Encoder error once per turn; where gravity loads nothing by default."),
+    typer.Option(
+        "--eccentric/--centric",
+        help="Fit an encoder error once per turn; by default where gravity does not load the joint.",
+    ),
 ]
 ElasticOneSensorOption = Annotated[
     bool, typer.Option("--one-sensor", help="Link encoders and motor torque only ([Gaz2014] eqs. 4-5).")
@@ -24,7 +31,8 @@ ElasticOneSensorOption = Annotated[
 ElasticInstrumentsOption = Annotated[
     bool,
     typer.Option(
-        "--instruments/--no-instruments", help="The robot's columns remove the bias that encoder errors cause."
+        "--instruments/--no-instruments",
+        help="Columns of the rigid model as instruments, against the bias that encoder errors cause.",
     ),
 ]
 ElasticCutoffHzOption = Annotated[
@@ -44,7 +52,8 @@ SequentialPlanOption = Annotated[
     typer.Option("--plan", metavar="DIR", help="Of `design --sequential`: says which joints are locked."),
 ]
 SequentialLockedOption = Annotated[
-    list[str] | None, typer.Option("--lock", metavar="JOINT", help="Has to stand still in every recording.")
+    list[str] | None,
+    typer.Option("--lock", metavar="JOINT", help="Joint that has to stand still in every recording; repeatable."),
 ]
 SequentialHoldOption = Annotated[
     bool,
@@ -65,7 +74,7 @@ SequentialTorqueDelayMsOption = Annotated[
 ]
 SweepLogsArgument = Annotated[list[str] | None, typer.Argument(metavar="LOG...", help="One axis at one pose each.")]
 SweepFrequencyHzOption = Annotated[
-    list[float] | None, typer.Option("--frequency-hz", help="Of the sines; found in the spectrum by default.")
+    list[float] | None, typer.Option("--frequency-hz", help="Frequency of the sines; found in the spectrum by default.")
 ]
 SweepParametersOption = Annotated[
     bool, typer.Option("--parameters", help="Base parameters of the load-side inertia from all of them.")
@@ -89,9 +98,12 @@ SweepMinutesOption = Annotated[
     typer.Option("--minutes", help="With --plan: measuring time in all; 8 s per measurement by default."),
 ]
 SweepTorqueNoisePercentOption = Annotated[
-    float, typer.Option("--torque-noise-percent", help="With --plan: of the torque limit, per sample.")
+    float,
+    typer.Option(
+        "--torque-noise-percent", help="With --plan: torque noise per sample, in percent of the torque limit."
+    ),
 ]
-SweepRateHzOption = Annotated[float, typer.Option("--rate-hz", help="With --plan: of the recording.")]
+SweepRateHzOption = Annotated[float, typer.Option("--rate-hz", help="With --plan: rate of the recording.")]
 RecoverSamplesArgument = Annotated[
     Path | None, typer.Argument(metavar="SAMPLES", help="Poses with gravity and inertia (npz or csv).")
 ]
@@ -137,8 +149,10 @@ PlanLoadedOption = Annotated[
 PlanPassiveOption = Annotated[
     str | None, typer.Option(metavar="JOINT", help="Draw the motion generator with this joint not driven.")
 ]
-PlanPointsOption = Annotated[int, typer.Option(min=50, max=20000, help="Grid of the path.")]
-PlanRateHzOption = Annotated[float, typer.Option("--rate-hz", min=1.0, max=10000.0, help="Of the files' samples.")]
+PlanPointsOption = Annotated[int, typer.Option(min=50, max=20000, help="Points of the path at which limits are kept.")]
+PlanRateHzOption = Annotated[
+    float, typer.Option("--rate-hz", min=1.0, max=10000.0, help="Sampling rate of the written files.")
+]
 PlanForceOption = Annotated[
     bool, typer.Option("--force", help="Plan with an untrusted result too; files are marked UNVALIDATED.")
 ]

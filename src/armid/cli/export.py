@@ -56,7 +56,7 @@ def export(
         ),
     ] = CodeFor.model,
     rate_hz: Annotated[float, typer.Option("--rate-hz", min=1.0, help="Samples a second of an observer.")] = 1000.0,
-    bandwidth_hz: Annotated[float, typer.Option("--bandwidth-hz", min=0.1, help="Of an observer.")] = 10.0,
+    bandwidth_hz: Annotated[float, typer.Option("--bandwidth-hz", min=0.1, help="Bandwidth of an observer.")] = 10.0,
     friction: opt.LinearFrictionOption = DEFAULT_FRICTION,
     force: Annotated[bool, typer.Option("--force", help="Write an untrusted result too, marked UNVALIDATED.")] = False,
     as_json: opt.JsonOption = False,

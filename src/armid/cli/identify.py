@@ -36,11 +36,11 @@ def identify(
     differentiator: opt.DifferentiatorOption = None,
     torque_delay_ms: opt.TorqueDelayOption = 0.0,
     velocity: opt.VelocityOption = "auto",
-    method: Annotated[opt.MethodWord, typer.Option("--method", help="Of the unconstrained estimate.")] = "wls",
+    method: Annotated[opt.MethodWord, typer.Option("--method", help="How the unconstrained estimate is made.")] = "wls",
     find_gravity: opt.FindGravityOption = False,
     essential: opt.EssentialOption = False,
     essential_by: Annotated[
-        opt.EssentialWord, typer.Option("--essential-by", help="When --essential lets a parameter go.")
+        opt.EssentialWord, typer.Option("--essential-by", help="By what --essential judges a parameter.")
     ] = "significance",
     keep: opt.KeepOption = None,
     drop: opt.DropOption = None,

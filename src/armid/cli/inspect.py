@@ -36,12 +36,18 @@ def inspect(
     points: Annotated[int, typer.Option(min=1, max=3, help="Number of tracked points, for points and distance.")] = 1,
     errors: Annotated[
         Literal["described", "complete"] | None,
-        typer.Option(help="For poses: the description's constants, or six per joint; what the description calls for."),
+        typer.Option(
+            help="For poses: errors of the description's own constants, or six per joint; by default as it is described."
+        ),
     ] = None,
     without: Annotated[
-        str, typer.Option(metavar="LIST", help="Parameters that shall fall out of the base, by name, with commas.")
+        str,
+        typer.Option(
+            metavar="LIST",
+            help="Parameters to express by others instead of keeping them in the base, by name, with commas.",
+        ),
     ] = "",
-    tolerance: Annotated[float | None, typer.Option(help="Of the rank decision, relative, in (0, 1).")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="Relative tolerance of the rank decision, in (0, 1).")] = None,
     closed_form: Annotated[
         str, typer.Option(metavar="LIST", parser=opt.word_list(_FORMS), help=f"With --out: {', '.join(_FORMS)}.")
     ] = "none",

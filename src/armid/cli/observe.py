@@ -27,11 +27,15 @@ def observe(
         list[str],
         typer.Option("--free", metavar="LOG", help="Recording without contact, not used to identify; repeatable."),
     ],
-    per_hour: Annotated[float, typer.Option("--false-alarms-per-hour", help="Accepted for the whole arm.")] = 1.0,
+    per_hour: Annotated[
+        float, typer.Option("--false-alarms-per-hour", help="False alarms to accept, for the whole arm.")
+    ] = 1.0,
     residual: Annotated[
-        ResidualWord, typer.Option("--residual", help="By generalised momentum, or directly.")
+        ResidualWord, typer.Option("--residual", help="External torque by generalised momentum, or directly.")
     ] = "momentum",
-    bandwidth_hz: Annotated[float, typer.Option("--bandwidth-hz", min=0.1, help="Of the momentum observer.")] = 10.0,
+    bandwidth_hz: Annotated[
+        float, typer.Option("--bandwidth-hz", min=0.1, help="Bandwidth of the momentum observer.")
+    ] = 10.0,
     rate_hz: Annotated[float | None, typer.Option("--rate-hz", help="Samples per second of a live stream.")] = None,
     follow: Annotated[bool, typer.Option("--follow", help="A JSON line when a live contact begins and ends.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Use an untrusted result too.")] = False,

@@ -98,7 +98,7 @@ PayloadRunsOption = Annotated[PayloadRuns, typer.Option("--payload", help="Which
 TorquesOption = Annotated[TorqueSide, typer.Option("--torques", help="Where torque was measured.")]
 GravityOption = Annotated[
     str | None,
-    typer.Option("--gravity", metavar="X,Y,Z", help="In the base frame [m/s^2]; the description's by default."),
+    typer.Option("--gravity", metavar="X,Y,Z", help="Gravity in the base frame [m/s^2]; the description's by default."),
 ]
 
 DataRootOption = Annotated[
@@ -118,13 +118,13 @@ AverageOption = Annotated[
     bool, typer.Option("--average", help="Average the repetitions of a periodic motion; its period is found.")
 ]
 PeriodOption = Annotated[
-    float | None, typer.Option("--period-s", min=0.0, help="Of repetitions to average over, where it is known.")
+    float | None, typer.Option("--period-s", min=0.0, help="Period of the repetitions to average, where it is known.")
 ]
 FilterOption = Annotated[
     FilterWord | None, typer.Option("--filter", help="Kind of the zero-phase low-pass; butterworth by default.")
 ]
 FilterOrderOption = Annotated[
-    int | None, typer.Option("--filter-order", min=1, max=40, help="Of the low-pass, one way; 4 by default.")
+    int | None, typer.Option("--filter-order", min=1, max=40, help="Order of the low-pass, one way; 4 by default.")
 ]
 DifferentiatorOption = Annotated[
     DifferentiatorWord | None,
@@ -175,14 +175,18 @@ OptionalControllerOption = Annotated[
     ControllerWord | None, typer.Option("--for", help="Also write the program that plays it on this controller.")
 ]
 PlayerRateOption = Annotated[
-    float | None, typer.Option("--player-rate-hz", help="Of the controller; its own by default (CB3 of UR: 125).")
+    float | None,
+    typer.Option(
+        "--player-rate-hz", help="Rate at which the controller takes points; its own by default (CB3 of UR: 125)."
+    ),
 ]
-FrameOption = Annotated[str | None, typer.Option("--frame", metavar="NAME", help="The tip frame by default.")]
+FrameOption = Annotated[str | None, typer.Option("--frame", metavar="NAME", help="Which frame; the tip by default.")]
 
 ConsistencyOption = Annotated[
     ConsistencyWord,
     typer.Option(
-        "--consistency", help="Convex program; smoothly refined; or [Halper2024]'s inequalities (docs/estimation.md)."
+        "--consistency",
+        help="How bodies are made physical: a convex program, the same smoothly refined, or [Halper2024]'s inequalities.",
     ),
 ]
 RegulariserOption = Annotated[
@@ -197,12 +201,16 @@ ImperfectionsOption = Annotated[
     typer.Option(
         "--imperfections",
         metavar="all|none|FAMILIES",
-        help="Of sensors and friction that may enter the model: gain,delay,zero,... (docs/estimation.md).",
+        help="Imperfections of sensors and friction that may enter the model: gain,delay,zero,... (docs/estimation.md).",
     ),
 ]
 ToleranceOption = Annotated[
     list[str] | None,
-    typer.Option("--tolerance", metavar="FAMILY=SIZE", help="Such as gain=2% or zero=0.5deg; repeatable."),
+    typer.Option(
+        "--tolerance",
+        metavar="FAMILY=SIZE",
+        help="How large an imperfection may be, such as gain=2% or zero=0.5deg; repeatable.",
+    ),
 ]
 SensorsOption = Annotated[
     Path | None,
@@ -237,12 +245,15 @@ FindGravityOption = Annotated[
     bool, typer.Option("--find-gravity", help="Estimate base tilt and mounting from the torque, and use them.")
 ]
 EssentialOption = Annotated[
-    bool, typer.Option("--essential", help="Also list the parameters that are not essential, with their price.")
+    bool,
+    typer.Option(
+        "--essential", help="Also list the parameters that are not essential, and what leaving each out costs."
+    ),
 ]
 ParametersOption = Annotated[
     Literal["consistent", "base", "essential"],
     typer.Option(
-        "--parameters", help="Values of the result: consistent bodies, base parameters, or the essential alone."
+        "--parameters", help="Which values of the result: physically consistent, base, or essential parameters."
     ),
 ]
 KeepOption = Annotated[
@@ -253,9 +264,13 @@ KeepOption = Annotated[
 ]
 DropOption = Annotated[
     list[str] | None,
-    typer.Option("--drop", metavar="NAMES", help="Base parameters to take out first, each priced; joint*.offset, ..."),
+    typer.Option(
+        "--drop",
+        metavar="NAMES",
+        help="Base parameters to leave out first, such as joint*.offset; what each costs is listed.",
+    ),
 ]
-_GRAVITY_FRAME_HELP = "Of --gravity; sensor is the levelled instrument that --correction was measured with."
+_GRAVITY_FRAME_HELP = "Frame of --gravity; sensor: the levelled instrument that --correction was measured with."
 GravityFrameOption = Annotated[
     str, typer.Option("--gravity-frame", metavar="base|sensor[:NAME]", help=_GRAVITY_FRAME_HELP)
 ]

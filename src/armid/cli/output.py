@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import typer
 
-from armid.cli.written import check_written
+from armid.apart import writing_to
+from armid.cli.written import BESIDE, check_written
 from armid.documents import json_text
 from armid.errors import ArmidError, InputError, UnknownColumnsError
 from armid.outcome import Outcome, Verdict
@@ -36,6 +37,8 @@ _BEGAN: ContextVar[float] = ContextVar("began", default=0.0)
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_UNTRUSTED = 3
+EXIT_INTERRUPTED = 130
+"""As shells have it for a process that Ctrl-C ended."""
 
 
 def verb(function: Callable[P, None]) -> Callable[P, None]:
@@ -48,8 +51,8 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         _BEGAN.set(perf_counter())
         try:
-            _check_out(function.__name__, kwargs)
-            function(*args, **kwargs)
+            with writing_to(_checked_out(function.__name__, kwargs)):
+                function(*args, **kwargs)
         except UnknownColumnsError as error:
             _fail(error, _drafted(error, kwargs), kwargs)
             raise typer.Exit(EXIT_FAILED) from None
@@ -63,7 +66,9 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(EXIT_FAILED) from None
         except KeyboardInterrupt:
             typer.echo("armid: interrupted", err=True)
-            raise typer.Exit(130) from None
+            if kwargs.get("as_json"):
+                emit_error("KeyboardInterrupt", "interrupted", EXIT_INTERRUPTED)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
 
     return run
 
@@ -105,12 +110,14 @@ def emit_error(kind: str, text: str, code: int) -> None:
     emit({"error": {"kind": kind, "message": text, "exit_code": code}}, as_json=True)
 
 
-def _check_out(name: str, options: Mapping[str, Any]) -> None:
-    """Refuses an `--out` that cannot be used, before minutes of work go into what could not be kept."""
+def _checked_out(name: str, options: Mapping[str, Any]) -> Path | None:
+    """Where no input may lie; an `--out` that cannot be used is refused before minutes of work go into what is lost."""
     out = options.get("out")
-    if isinstance(out, Path):
-        check_folder(out)
-        check_written(name, out, {key: value for key, value in options.items() if key != "out"})
+    if not isinstance(out, Path):
+        return None
+    check_folder(out)
+    check_written(name, out, {**options, "out": None})
+    return None if name in BESIDE else out
 
 
 def check_folder(folder: Path) -> None:

@@ -29,11 +29,11 @@ def poses(
     method: Annotated[
         MethodWord, typer.Option(help="target: [RWTH2021]; prediction: expected error of axis inertias.")
     ] = "best",
-    spread: Annotated[SpreadWord, typer.Option(help="Of the pool.")] = "random",
+    spread: Annotated[SpreadWord, typer.Option(help="How the pool of poses to choose from is drawn.")] = "random",
     pool: Annotated[
         str | None, typer.Option(help="Poses generated, per axis with commas; values per joint if not random.")
     ] = None,
-    starts: Annotated[int, typer.Option(min=1, help="Of exchanges and descents.")] = 4,
+    starts: Annotated[int, typer.Option(min=1, help="Random starts of the choice.")] = 4,
     margin: Annotated[float, typer.Option(help="Fraction of every position limit left unused.")] = 0.02,
     self_collision: Annotated[
         bool, typer.Option("--collisions/--no-collisions", help="Keep the arm clear of itself.")

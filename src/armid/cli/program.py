@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import render, verb
+from armid.cli.output import busy, render, verb
 
 if TYPE_CHECKING:
     from armid.motions.trajectory import Trajectory
@@ -35,7 +35,9 @@ def program(
     """
     from armid.programs.program import make_program
 
-    made = make_program(robot, trajectory, controller, rate_hz=player_rate_hz, base=base, tip=tip)
+    made = busy("writing the player", make_program)(
+        robot, trajectory, controller, rate_hz=player_rate_hz, base=base, tip=tip
+    )
     made.raise_if_untrusted()
     render(made, as_json=as_json, out=out)
 

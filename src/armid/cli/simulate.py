@@ -50,7 +50,9 @@ def simulate(
         Path,
         typer.Argument(metavar="TRAJECTORY", help="Trajectory (JSON or CSV); postures (CSV) for --record tracker."),
     ],
-    record: Annotated[RecordWord, typer.Option(help="Motion, tool poses, or the controller's model.")] = "log",
+    record: Annotated[
+        RecordWord, typer.Option(help="What is recorded: the motion, tool poses, or the controller's model.")
+    ] = "log",
     scenario: Annotated[
         Path | None, typer.Option(metavar="FILE", help="YAML with every setting (docs/simulation.md).")
     ] = None,
@@ -92,7 +94,9 @@ def simulate(
             help="Share of friction that joint torque sensors feel; 0 behind the gears; the description's by default.",
         ),
     ] = None,
-    locked: Annotated[list[str] | None, typer.Option("--lock", metavar="JOINT", help="Held by its brake.")] = None,
+    locked: Annotated[
+        list[str] | None, typer.Option("--lock", metavar="JOINT", help="Joint that its brake holds; repeatable.")
+    ] = None,
     mistakes: MistakeOption = None,
     start: Annotated[
         str | None, typer.Option(metavar="Q1,Q2,...", help="Where the arm stands; it must start there, at rest.")

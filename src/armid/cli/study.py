@@ -11,8 +11,8 @@ from armid.cli import options as opt
 from armid.cli.output import progress, render, verb
 from armid.parameters.effects import TorqueSide
 
-KHOSLA = "khosla1985"
-"""Word for that work's study, in the place of a robot."""
+KHOSLA, RWTH = "khosla1985", "rwth2021"
+"""Words for these works' studies, in the place of a robot."""
 
 
 @verb
@@ -20,7 +20,10 @@ def study(
     context: typer.Context,
     robot: Annotated[
         str,
-        typer.Argument(metavar="ROBOT|WORK", help="Robot of [Kolyubin2017]'s study, or khosla1985 for tables 4 to 6."),
+        typer.Argument(
+            metavar="ROBOT|WORK",
+            help="Robot of [Kolyubin2017]'s study; khosla1985: tables 4 to 6; rwth2021: table 6.2.",
+        ),
     ] = "lwr4plus",
     correction: Annotated[
         Path | None,
@@ -36,7 +39,7 @@ def study(
     starts: Annotated[int, typer.Option(min=1, help="Random starts of each search.")] = 1,
     poses: Annotated[int, typer.Option(min=4, help="Poses measured for the calibration.")] = 17,
     variation: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Of inertias and friction from their description.")
+        float, typer.Option(min=0.0, max=1.0, help="Relative deviation of inertias and friction from the description.")
     ] = 0.2,
     payload_kg: Annotated[
         float | None, typer.Option(min=0.0, help="Carried in half of the runs; 3.28 for lwr4plus, else none.")
@@ -52,8 +55,14 @@ def study(
 
     With a robot [Kolyubin2017]'s: what calibrated kinematics and an optimised motion do to the dynamic parameters. With
     khosla1985 tables 4 to 6 of that work: do two motions and two sets of starting values give the same six-axis arm?
-    It takes --seconds (10 by default), --seed and --out.
+    It takes --seconds (10 by default), --seed and --out. With rwth2021 condition numbers of poses chosen by its algorithms 5.1 to
+    5.3, beside its table 6.2; it takes --seed and --out.
     """
+    if robot == RWTH:
+        from armid.studies.rwth import table_of_poses
+
+        render(table_of_poses(seed=seed), as_json=as_json, out=out)
+        return
     if robot == KHOSLA:
         _khosla(context, seconds, seed, out, as_json=as_json)
         return

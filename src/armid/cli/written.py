@@ -7,6 +7,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from armid.apart import refuse_inputs_within
 from armid.errors import InputError
 from armid.folders import manifest, refuse_foreign, settle
 
@@ -67,7 +68,7 @@ SOMETIMES: Mapping[str, tuple[str, ...]] = {
     "simulate": ("log*", "poses.csv", "poses.truth.json", "controller.npz", "controller.truth.json"),
     "calibrate": ("targets.csv",),
     "identify": ("hand_over.html", "sensors.yaml"),
-    "map": ("*.yaml",),
+    "map": (),
     "compare": ("comparison.json",),
     "demo": ("*.urdf", "*.xml"),
     "study": ("waypoints*.json", "optimised*.json"),
@@ -82,9 +83,17 @@ SOMETIMES: Mapping[str, tuple[str, ...]] = {
 _GOES_ON = ("resume",)
 """Options that name an earlier state of the same work, which its new state replaces."""
 
+_WORDS = ("logs", "log", "validate", "free", "motion", "robot", "arm", "cell", "table")
+"""Options that take a word where others take a path, because it may also name a stream, or something that comes along."""
+_PARTS = ("result.json", "correction.json")
+"""What is read of a folder that armid wrote; of the folder of a bag everything, which its reader looks after."""
+
+BESIDE = ("map",)
+"""Verbs whose answer is one file that belongs beside its input: a mapping reads recordings below its own folder only."""
+
 
 def check_written(verb: str, folder: Path, options: Mapping[str, Any]) -> None:
-    """Refuses an output folder where an input would be written over, or a file that is not ours.
+    """Refuses an output folder that holds an input, or where a file that is not ours would be written over.
 
     Args:
         verb: that will write.
@@ -98,22 +107,25 @@ def check_written(verb: str, folder: Path, options: Mapping[str, Any]) -> None:
         return
     settle(folder)
     always, sometimes = ALWAYS.get(verb, ()), SOMETIMES.get(verb, ())
-    read = {path for name, value in options.items() if name not in _GOES_ON for path in _files(value)}
+    inputs = {name: tuple(_inputs(name, value)) for name, value in options.items()}
+    read = {path.resolve() for name, paths in inputs.items() if name not in _GOES_ON for path in paths}
     listed = manifest(folder)
     for path in sorted(folder.iterdir()):
         if path.resolve() in read and (path.name in always or any(fnmatch(path.name, one) for one in sometimes)):
             raise InputError(path, "is read, and would be replaced by the answer", "choose another --out")
         if path.name in always:
             refuse_foreign(path, listed)
+    if verb not in BESIDE:
+        refuse_inputs_within(folder, (path for paths in inputs.values() for path in paths))
 
 
-def _files(value: Any) -> Iterator[Path]:
-    """Files that an option names; of a result folder those that a result consists of."""
+def _inputs(name: str, value: Any) -> Iterator[Path]:
+    """Files that an option names; of a folder that armid wrote those that are read. A robot is no folder."""
     for one in value if isinstance(value, list | tuple) else (value,):
-        if isinstance(one, str | Path) and one:
-            for path in (Path(one), Path(one) / "result.json"):
+        if isinstance(one, Path) or (isinstance(one, str) and name in _WORDS):
+            for path in (Path(one), *(() if name == "robot" else (Path(one) / part for part in _PARTS))):
                 try:
                     if path.is_file():
-                        yield path.resolve()
-                except (OSError, ValueError):
+                        yield path
+                except (OSError, ValueError):  # no name a file can have
                     continue

@@ -27,6 +27,10 @@ _ALLOWED_FAILURES = 10
 """Lost workers that one piece survives; Dask's own three are few for machines that come and go."""
 _PATIENCE = 20
 """[s] for a scheduler to answer, and for the first worker to be there."""
+_SCHEDULER = "all"
+"""Topic under which a scheduler notes what happens to it."""
+_LOST = ("processing-tasks", "lost-computed-tasks")
+"""What it notes of a worker that is gone: pieces it was to do, and those whose answers it alone had."""
 _FETCHED = 32
 """Answers of a pass that are fetched at a time: the client holds no more of them."""
 
@@ -76,9 +80,7 @@ class DaskWorkers:
 
     def __init__(self, client: Client, progress: Progress) -> None:
         self.client, self._progress = client, progress
-        self.retries = 0
-        self._topic = f"armid-{uuid4().hex}"
-        self._begun: set[str] = set()
+        self._token = uuid4().hex[:12]
         self._kept: WeakSet[Any] = WeakSet()
         try:
             client.wait_for_workers(1, timeout=_PATIENCE)
@@ -91,17 +93,17 @@ class DaskWorkers:
         if other:
             where, version = next(iter(other.items()))
             raise ClusterError(f"worker {where} has armid {version}, here it is {__version__} (install the same)")
-        client.subscribe_topic(self._topic, self._begins)
 
-    def _begins(self, event: tuple[float, str]) -> None:
-        """Told whenever a worker begins a piece: one that was begun before is done again."""
-        key = event[1]
-        self.retries += key in self._begun
-        self._begun.add(key)
+    @property
+    def retries(self) -> int:
+        """Pieces that were in the hands of a worker when it was lost: others were given them, as the scheduler notes."""
+        events = (said for _, said in self.client.get_events(_SCHEDULER) or () if isinstance(said, dict))
+        lost = (said for said in events if said.get("action") == "remove-worker")
+        keys = (key for said in lost for name in _LOST for key in said.get(name, ()))
+        return sum(self._token in str(key) for key in keys)
 
     def close(self) -> None:
         """Lets go of everything that is kept; the client stays as it is."""
-        self.client.unsubscribe_topic(self._topic)
         self.client.cancel(list(self._kept), force=True)
 
     @property
@@ -130,13 +132,17 @@ class DaskWorkers:
         """A future per item; the function travels once, and from worker to worker."""
         if not items[0]:
             return []
-        whole = self.client.submit(_itself, _Piece(__version__, self._topic, function), pure=False)
-        return list(self.client.map(_call, *items, piece=whole, pure=False, key=f"armid-{_name(function)}"))
+        whole = self.client.submit(_itself, _Piece(__version__, function), pure=False)
+        return list(
+            self.client.map(_call, *items, piece=whole, pure=False, key=f"armid-{_name(function)}-{self._token}")
+        )
 
     def _one(self, plus: Plus[Answer], parts: Sequence[Kept]) -> Kept:
         """The sum of a few, as a future."""
-        piece = _Piece(__version__, self._topic, plus)
-        return self.client.submit(_call, list(parts), piece=piece, pure=False, key=f"armid-sum-{uuid4().hex}")
+        piece = _Piece(__version__, plus)
+        return self.client.submit(
+            _call, list(parts), piece=piece, pure=False, key=f"armid-sum-{self._token}-{uuid4().hex}"
+        )
 
     def _say(self, label: str, done: int, all_of_them: int) -> None:
         self._progress(f"{label}: {done} done, {all_of_them - done} left, {self.count} workers")
@@ -168,8 +174,10 @@ class DaskWorkers:
             self.client.cancel([future for future in futures if future is not None], force=True)
             raise
 
-    def summed(self, function: Callable[[Any], Answer], kept: Sequence[Kept], plus: Plus[Answer]) -> Answer:
-        level = self._sent(function, kept)
+    def summed(
+        self, function: Callable[..., Answer], kept: Sequence[Kept], plus: Plus[Answer], *along: Sequence[Any]
+    ) -> Answer:
+        level = self._sent(function, kept, *along)
         try:
             while len(level) > 1:
                 level = [own[0] if len(own) == 1 else self._one(plus, own) for own in groups(level)]
@@ -186,12 +194,10 @@ class _Piece:
 
     Args:
         version: of armid here.
-        topic: under which it says that it begins.
         function: of the item.
     """
 
     version: str
-    topic: str
     function: Callable[..., Any]
 
 
@@ -217,6 +223,4 @@ def _call(*items: Any, piece: _Piece) -> Any:
     """One piece, on a worker: one that joined late is asked for its version too."""
     if piece.version != __version__:
         raise ClusterError(f"a worker has armid {__version__}, the client {piece.version} (install the same)")
-    worker = distributed.get_worker()
-    worker.log_event(piece.topic, worker.get_current_task())
     return piece.function(*items)

@@ -1,7 +1,7 @@
 """Independent pieces of work, here or on a cluster, with the same answer.
 
 Whoever has many pieces writes one function at the top of a module that takes one picklable item and gives one picklable answer,
-and asks `open_workers(cluster)` for workers. Results come in the order of the items, and sums are formed along the same binary
+and asks `open_workers(cluster)` for workers. Results come in the order of the items, and sums are formed along the same
 tree everywhere, so that the answer does not depend on how many workers there are. What is gone through again and again is made
 once and kept where it was made (`keep`); passes over it bring back something small (`each`), or only the sum of it (`summed`).
 """
@@ -77,8 +77,17 @@ class Workers(Protocol):
             along: what else the function is given, one of each per piece.
         """
 
-    def summed(self, function: Callable[[Any], Answer], kept: Sequence[Kept], plus: Plus[Answer]) -> Answer:
-        """The sum of what the function says of every kept piece, along the tree of `tree_sum`; only it travels here."""
+    def summed(
+        self, function: Callable[..., Answer], kept: Sequence[Kept], plus: Plus[Answer], *along: Sequence[Any]
+    ) -> Answer:
+        """The sum of what the function says of every kept piece, along the tree of `tree_sum`; only it travels here.
+
+        Args:
+            function: picklable.
+            kept: by `keep`.
+            plus: picklable.
+            along: what else the function is given, one of each per piece.
+        """
 
 
 class InProcess:
@@ -108,8 +117,10 @@ class InProcess:
     def each(self, function: Callable[..., Answer], kept: Sequence[Kept], *along: Sequence[Any]) -> Iterator[Answer]:
         return map(function, kept, *along)
 
-    def summed(self, function: Callable[[Any], Answer], kept: Sequence[Kept], plus: Plus[Answer]) -> Answer:
-        return tree_sum(map(function, kept), plus)
+    def summed(
+        self, function: Callable[..., Answer], kept: Sequence[Kept], plus: Plus[Answer], *along: Sequence[Any]
+    ) -> Answer:
+        return tree_sum(map(function, kept, *along), plus)
 
 
 @contextmanager

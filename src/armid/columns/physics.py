@@ -85,7 +85,8 @@ def derivative_ratio(x: FloatArray, v: FloatArray, time: FloatArray) -> float | 
 
     Over five samples, so that quantisation and repeated rows do not hide it.
     """
-    if np.nanmax(x) - np.nanmin(x) < _MOVES:
+    finite = x[np.isfinite(x)]
+    if not len(finite) or np.ptp(finite) < _MOVES:
         return None
     with np.errstate(all="ignore"):
         change = (x[5:] - x[:-5]) / (time[5:] - time[:-5])

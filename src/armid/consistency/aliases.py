@@ -9,7 +9,6 @@ import numpy as np
 from armid.consistency.prior import Prior
 from armid.identifiability.base import BaseParameters
 from armid.notes import Note, Severity
-from armid.parameters.space import named_parameter
 
 _ALIASED = 0.005
 """Of its joint's torque: how far an offset is doubted that acts like weight, which is doubted by several times itself. An offset
@@ -49,7 +48,7 @@ def with_weight_kept(prior: Prior, base: BaseParameters) -> Prior:
 
 def _aliased(base: BaseParameters) -> dict[int, list[str]]:
     """Columns of offsets that the torque shows only together with parameters of links, and those: masses where there are."""
-    parameters = [named_parameter(name) for name in base.parameters]
+    parameters = base.standard
     found = {}
     for k, column in enumerate(base.dependent):
         if parameters[column].drive_quantity != "offset":

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL, pseudo_inertia
-from armid.parameters.space import named_parameter
+from armid.parameters.space import named_parameters
 
 BASIS: FloatArray = np.array([pseudo_inertia(row) for row in np.eye(N_INERTIAL)])
 """Pseudo-inertia of each unit parameter, shape [10, 4, 4]: P(pi) = sum of pi_k BASIS[k]."""
@@ -51,8 +51,7 @@ def bodies_of(names: Sequence[str]) -> tuple[Body, ...]:
 def _bodies_of(names: tuple[str, ...]) -> tuple[Body, ...]:
     places: dict[str, dict[str, int]] = {}
     links: dict[str, int | None] = {}
-    for i, name in enumerate(names):
-        parameter = named_parameter(name)
+    for i, parameter in enumerate(named_parameters(names)):
         if parameter.quantity in INERTIAL_NAMES:
             places.setdefault(parameter.owner, {})[parameter.quantity] = i
             links[parameter.owner] = parameter.body if parameter.of_link else None
@@ -65,8 +64,8 @@ def _bodies_of(names: tuple[str, ...]) -> tuple[Body, ...]:
 
 def non_negative_columns(names: Sequence[str]) -> npt.NDArray[np.intp]:
     """Columns of parameters that cannot be negative."""
-    quantities = [named_parameter(name).quantity for name in names]
-    return np.array([i for i, quantity in enumerate(quantities) if quantity in _NON_NEGATIVE], dtype=np.intp)
+    parameters = named_parameters(tuple(names))
+    return np.array([i for i, one in enumerate(parameters) if one.quantity in _NON_NEGATIVE], dtype=np.intp)
 
 
 def other_columns(names: Sequence[str], bodies: Sequence[Body]) -> npt.NDArray[np.intp]:

@@ -33,15 +33,16 @@ class Certificates:
         mass_matrix: smallest eigenvalue of M(q) (rotor inertias included) over the sampled configurations.
         configurations: how many were sampled.
         proven: M(q) is positive definite at *every* configuration, because `mass_matrix_bound` is.
-        distance: squared Mahalanobis distance of the free estimate to the nearest physical one, with its covariance.
+        distance: squared Mahalanobis distance of the unconstrained estimate to the nearest physical one, with its covariance.
         distance_limit: 95 % quantile of what noise alone can make of it, whatever the true bodies are; see `Feasibility`.
-        torque_cost: root mean square torque error of the consistent over that of the free estimate, minus one, per channel.
+        torque_cost: root mean square torque error of the consistent over that of the unconstrained estimate, minus one, per
+            channel.
         mass_matrix_bound: no configuration, within the limits or not, has a smaller eigenvalue of M(q); zero without proof.
-        p_value: about how often noise alone takes the free estimate of a physical robot this far from possible bodies, given
-            the constraints that bind.
+        p_value: about how often noise alone takes the unconstrained estimate of a physical robot this far from possible
+            bodies, given the constraints that bind.
         freedom: degrees of freedom behind it: constraints that bind and that base parameters see.
-        free_mass_matrix_bound: the same as `mass_matrix_bound` for the free estimate, whose bodies need not be possible; zero
-            without proof.
+        free_mass_matrix_bound: the same as `mass_matrix_bound` for the unconstrained estimate, whose bodies need not be possible;
+            zero without proof.
     """
 
     pseudo_inertia: Mapping[str, float]
@@ -58,7 +59,7 @@ class Certificates:
 
     @property
     def free_estimate_is_physical(self) -> bool:
-        """Whether noise alone explains how far the free estimate is from possible bodies."""
+        """Whether noise alone explains how far the unconstrained estimate is from possible bodies."""
         return self.distance <= self.distance_limit
 
     @property
@@ -112,7 +113,7 @@ def proven_eigenvalue(robot: Robot, names: tuple[str, ...], values: FloatArray) 
 
 
 def nearest_standard(free: Estimate, consistent: ConsistentEstimate) -> FloatArray:
-    """Standard parameters with the free estimate's base parameters, as near to the possible bodies as these allow, shape [p].
+    """Standard parameters with the unconstrained estimate's base parameters, as near to possible bodies as they allow, shape [p].
 
     M(q) depends on base parameters alone, so any such vector may carry the proof, and bodies that are almost possible do best.
     """

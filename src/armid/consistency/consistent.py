@@ -26,6 +26,7 @@ from armid.information.solve import smallest_solution
 from armid.information.status import EstimationError, Status
 from armid.notes import Note, Severity
 from armid.parameters.inertial import pseudo_inertia
+from armid.parameters.space import Parameter, named_parameters
 
 _DATA_SHARE = 0.9
 """A parameter with at least this resolution counts as determined by the data."""
@@ -85,6 +86,11 @@ class ConsistentEstimate:
     def __post_init__(self) -> None:
         for name in ("values", "data_share", "alone", "standard_deviations"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What the names stand for."""
+        return named_parameters(self.names)
 
     @property
     def bodies(self) -> tuple[Body, ...]:

@@ -13,7 +13,6 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.consistency.prior import Prior
 from armid.information.information import Information
-from armid.parameters.space import named_parameter
 
 _OTHERS = ("rotor_inertia", "motor_rotor_inertia")
 """Quantities of a drive whose prior follows from the bodies."""
@@ -29,8 +28,7 @@ def with_drive_scales(prior: Prior, information: Information) -> Prior:
     """
     largest = torque_sizes(information)
     scale = np.array(prior.scale)
-    for k, name in enumerate(prior.names):
-        parameter = named_parameter(name)
+    for k, parameter in enumerate(prior.parameters):
         if parameter.of_joint and parameter.quantity not in _OTHERS and largest[k] > 0.0:
             scale[k] = largest[k]
     return replace(prior, scale=scale)

@@ -1,4 +1,4 @@
-"""Was least squares physical at all? The distance of a free estimate to the possible bodies, and what noise makes of it."""
+"""Was least squares physical at all? The distance of an unconstrained estimate to possible bodies, and what noise makes of it."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def mass_matrix_bound(robot: Robot, inertial: FloatArray, rotor: FloatArray) -> 
     form = energy_form(robot, inertial, rotor)
     none = np.zeros(len(form.transfers))
     if form.proven(none) == 0.0:
-        # Links that are no bodies by themselves, as of a free estimate, may be with what their neighbours lend them.
+        # Links that are no bodies by themselves, as of an unconstrained estimate, may be with what their neighbours lend them.
         form = form.moved(_positive_transfers(form))
     plain = form.proven(none)
     return max(plain, form.proven(best_transfers(form, plain))) if plain > 0.0 else 0.0
@@ -258,12 +258,12 @@ def _climbed(form: EnergyForm, L: FloatArray, unit: FloatArray, enough: float) -
 
 def _newton_step(F: FloatArray, v: FloatArray, t: float) -> tuple[FloatArray, float]:
     """The step of minimising -t v_last - log det X + a weak pull on the others, X = 1 + sum v_k F_k; and its decrement."""
-    X = np.linalg.inv(np.eye(F.shape[1]) + np.einsum("k,kij->ij", v, F))
+    X = np.linalg.inv(np.eye(F.shape[1]) + _weighted(F, v))
     XF = X @ F
     gradient = -np.trace(XF, axis1=1, axis2=2)
     gradient[:-1] += _WEAK_PULL * v[:-1]
     gradient[-1] -= t
-    H = np.einsum("aij,bji->ab", XF, XF)
+    H = XF.reshape(len(v), -1) @ XF.transpose(0, 2, 1).reshape(len(v), -1).T  # traces of the products of two
     H[np.diag_indices(len(v))] += _WEAK_PULL
     step = -np.linalg.solve(H, gradient)
     return step, float(-gradient @ step)
@@ -271,7 +271,12 @@ def _newton_step(F: FloatArray, v: FloatArray, t: float) -> tuple[FloatArray, fl
 
 def _backtracked(F: FloatArray, v: FloatArray, step: FloatArray) -> float:
     """How much of a step keeps X positive definite with some room, at most all of it."""
-    X = np.eye(F.shape[1]) + np.einsum("k,kij->ij", v, F)
+    X = np.eye(F.shape[1]) + _weighted(F, v)
     root = np.linalg.inv(np.linalg.cholesky(X))
-    lowest = float(np.linalg.eigvalsh(root @ np.einsum("k,kij->ij", step, F) @ root.T)[0])
+    lowest = float(np.linalg.eigvalsh(root @ _weighted(F, step) @ root.T)[0])
     return min(1.0, 0.7 / -lowest) if lowest < 0.0 else 1.0
+
+
+def _weighted(F: FloatArray, v: FloatArray) -> FloatArray:
+    """Sum of v_k F_k."""
+    return np.asarray(np.tensordot(v, F, 1), dtype=np.float64)

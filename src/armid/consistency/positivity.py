@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
 from armid.kernels.dynamics import mass_matrix
-from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
+from armid.parameters.inertial import N_INERTIAL
 from armid.parameters.space import named_parameter
 from armid.robot.robot import Robot
 
@@ -111,19 +111,17 @@ def with_standard(robot: Robot, values: Mapping[str, float]) -> Robot:
     Base parameters in their leading columns move the arm as the true bodies do, although no body has such values.
     """
     inertial = np.zeros((robot.n_joints, N_INERTIAL))
-    joints = list(robot.joints)
+    drives = [dict.fromkeys(_DRIVE_QUANTITIES, 0.0) for _ in robot.joints]
     for name, value in values.items():
         parameter = named_parameter(name)
-        if parameter.quantity in INERTIAL_NAMES:
-            link = parameter.body if parameter.of_link else robot.n_joints - 1
-            inertial[link, INERTIAL_NAMES.index(parameter.quantity)] += value
-    for i, joint in enumerate(joints):
-        drive = {
-            q: float(sum(values.get(f"joint{i + 1}.{side}{q}", 0.0) for side in _SIDES)) for q in _DRIVE_QUANTITIES
-        }
-        joints[i] = replace(joint, drive=replace(joint.drive, **drive))
-    return replace(robot.with_inertial(inertial), joints=tuple(joints))
+        if parameter.component is not None:
+            inertial[parameter.body if parameter.of_link else -1, parameter.component] += value
+        elif parameter.of_joint and parameter.drive_quantity is not None:
+            drives[parameter.body][parameter.drive_quantity] += float(value)
+    joints = tuple(
+        replace(joint, drive=replace(joint.drive, **drive)) for joint, drive in zip(robot.joints, drives, strict=True)
+    )
+    return replace(robot.with_inertial(inertial), joints=joints)
 
 
-_SIDES = ("", "motor_")
 _DRIVE_QUANTITIES = ("rotor_inertia", "viscous", "coulomb", "offset")

@@ -15,7 +15,7 @@ from armid.information.information import Information
 from armid.information.solve import smallest_solution
 from armid.notes import Note, Severity
 from armid.parameters.inertial import InertialIndex, inertial_problem, pseudo_inertia
-from armid.parameters.space import named_parameter
+from armid.parameters.space import Parameter, named_parameters
 from armid.robot.robot import Robot
 
 _DENSITY = 1300.0
@@ -54,6 +54,11 @@ class Prior:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", read_only(self.values))
         object.__setattr__(self, "scale", read_only(self.scale))
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What the names stand for."""
+        return named_parameters(self.names)
 
     @property
     def bodies(self) -> tuple[Body, ...]:
@@ -113,8 +118,9 @@ def nominal_prior(robot: Robot, names: Sequence[str], *, masses: FloatArray | No
         values[list(body.columns)] = ten
     links = [body for body in bodies if body.link is not None]
     carried = inertia_at_joints(robot, [body.of(values) for body in links]) if len(links) == robot.n_joints else None
+    parameters = named_parameters(tuple(names))
     for column in other_columns(names, bodies):
-        values[column], scale[column] = _drive_prior(robot, names[column], carried)
+        values[column], scale[column] = _drive_prior(robot, parameters[column], carried)
     notes = (*_prior_notes(origin), *absurd_bodies(robot))
     return Prior(names=tuple(names), values=values, scale=scale, origin=origin, notes=notes)
 
@@ -160,7 +166,7 @@ def scaled_to_data(prior: Prior, information: Information) -> Prior:
     return replace(prior, values=values)
 
 
-def _drive_prior(robot: Robot, name: str, carried: FloatArray | None) -> tuple[float, float]:
+def _drive_prior(robot: Robot, parameter: Parameter, carried: FloatArray | None) -> tuple[float, float]:
     """Centre and unit of doubt of a friction, rotor or offset parameter.
 
     Friction is centred at zero: `damping` and `friction` of most URDF files are there to calm a simulator, and where a
@@ -168,8 +174,7 @@ def _drive_prior(robot: Robot, name: str, carried: FloatArray | None) -> tuple[f
     description does not give is unknown, not zero: where the torque shows only its sum with the inertia of a link, the link
     stays as described and the rotor takes the rest.
     """
-    parameter = named_parameter(name)
-    quantity = parameter.quantity.removeprefix("motor_")
+    quantity = parameter.drive_quantity or parameter.quantity
     joint = parameter.body if parameter.of_joint else -1
     nominal = float(getattr(robot.joints[joint].drive, quantity, 0.0)) if joint >= 0 else 0.0
     if quantity == "rotor_inertia":

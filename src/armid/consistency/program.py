@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.consistency.lapack import lend_lapack
 from armid.information.status import Status
 
 _ROOT2 = float(np.sqrt(2.0))
@@ -151,6 +152,7 @@ class ConicProgram:
         size = max(float(np.median(diagonal[diagonal > 0.0])), 1e-300) if H.any() else 1.0
         upper = _Columns.of(np.triu(H / size))
         cones = [cone for _, _, cone in self._blocks]
+        lend_lapack()
         raw = clarabel.DefaultSolver(upper, f / size, _Columns.of(-G), h, cones, settings).solve()
         return ConicSolution(
             v=origin + T @ np.asarray(raw.x, dtype=np.float64),

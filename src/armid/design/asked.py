@@ -27,7 +27,7 @@ def joint_values(where: str, values: str | npt.ArrayLike | None, count: int) -> 
         return None
     found = number_list(where, values)
     if len(found) != count:
-        raise InputError(where, f"{len(found)} numbers", f"expected {count}")
+        raise InputError(where, f"{len(found)} numbers", f"expected {count}, one for each joint")
     return found
 
 

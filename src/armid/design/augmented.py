@@ -39,6 +39,9 @@ class Schedule:
     penalty: float = PENALTY_START
 
 
+SKETCH = Schedule(rounds=3, iterations=20)
+"""From a random start: enough that every parameter shows and most limits are kept."""
+
 EXPLORE = Schedule(rounds=5, iterations=100)
 """From a random start: enough to tell good basins from bad ones."""
 

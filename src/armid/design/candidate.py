@@ -1,4 +1,4 @@
-"""One motion on its way through the search, and the three kinds of work done on it."""
+"""One motion on its way through the search, and the kinds of work done on it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from functools import cached_property
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.design.augmented import EXPLORE, POLISH, REPAIR, Schedule, minimised
+from armid.design.augmented import EXPLORE, POLISH, REPAIR, SKETCH, Schedule, minimised
 from armid.design.certificate import Certificate, certify
 from armid.design.excitation import ExcitationGrid, ExcitationProblem, analytic_bounds
 from armid.design.room import easiest_pose, free_poses
+from armid.identifiability.smooth import SmoothCriterion
 from armid.motions.basis import Basis, FourierBasis
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.spline import SplineTrajectory
@@ -39,6 +40,7 @@ _REPAIRS = 3
 class Work(StrEnum):
     """What to do with a start."""
 
+    SKETCH = "sketch"
     EXPLORE = "explore"
     HOP = "hop"
     POLISH = "polish"
@@ -105,6 +107,12 @@ _CENTRES = 20
 _REPAIRABLE = 0.005
 """[m] A clearance missed by more than this is not a matter of keeping away further: the motion crosses something."""
 
+_SKETCHES = 3
+"""Random starts of which the first that fits, or can be made to, is the sketch."""
+
+_SKETCHING = 1.5
+"""[s] for the descent of each: on an arm with many fine shapes fewer rounds must do."""
+
 _HOP_SIZE = 0.15
 """Random change of a good motion, relative to its own size, before it descends again: enough to leave its basin."""
 
@@ -139,6 +147,8 @@ class Workshop:
         if task.work is Work.POLISH:
             assert task.origin is not None
             return self.polished(Candidate(start=task.start, family=task.family, coefficients=task.origin), deadline)
+        if task.work is Work.SKETCH:
+            return self.sketched(task, deadline)
         rng = np.random.default_rng([self.seed, task.start])
         grid = self.grid(task.family, COARSE)
         if task.origin is None:
@@ -184,6 +194,23 @@ class Workshop:
             evaluations=candidate.evaluations + grid.evaluations - before,
         )
 
+    def sketched(self, task: Task, deadline: float) -> Candidate:
+        """A modest certified motion in about a second: a short descent, made smaller until it fits.
+
+        Somebody who waits has something to run from then on, and whatever the search finds later replaces it.
+        """
+        grid, found = self.grid(task.family, COARSE), None
+        for k in range(_SKETCHES):
+            origin = self._random_start(grid, np.random.default_rng([self.seed, task.start + k]))
+            candidate = Candidate(start=task.start + k, family=task.family, coefficients=origin)
+            soon = min(deadline, time.monotonic() + _SKETCHING)
+            tried = self.drawn_in(self.certified(self.descended(candidate, grid, SKETCH, soon)), deadline)
+            found = tried if found is None else better(found, tried)
+            if found.feasible or time.monotonic() > deadline:
+                break
+        assert found is not None
+        return found
+
     def polished(self, candidate: Candidate, deadline: float) -> Candidate:
         """Descends with a sharp criterion and tight constraints, then certifies; repairs what misses."""
         guard, schedule = _GUARD, POLISH
@@ -212,6 +239,8 @@ class Workshop:
 
         Sizes that do not fit at the instants of the grid are passed over: a certificate takes a thousand times as long.
         """
+        if candidate.feasible:
+            return candidate
         basis, found = self.bases[candidate.family], candidate
         grid = self.grid(candidate.family, FINE)
         poses = self.trajectory(candidate).sample(np.linspace(0.0, basis.period, FINE))[0]
@@ -236,7 +265,9 @@ class Workshop:
         grid = self.grid(candidate.family, FINE)
         grid.sharpen(POLISH.powers[1])
         probe = grid.probe(grid.variables(candidate.coefficients))
-        return replace(candidate, certificate=proof, objective=probe.objective, condition_number=probe.condition_number)
+        # Smoothing is for gradients: of finished motions the condition number itself is compared.
+        objective = float(np.log(probe.condition_number)) if _asks_for_condition(problem) else probe.objective
+        return replace(candidate, certificate=proof, objective=objective, condition_number=probe.condition_number)
 
     def proof(self, candidate: Candidate) -> Certificate:
         """The certificate of a motion; where analytic bounds are asked for, they count as usage of the limits."""
@@ -254,6 +285,13 @@ class Workshop:
 
     def trajectory(self, candidate: Candidate) -> FourierTrajectory | SplineTrajectory:
         return self.bases[candidate.family].trajectory(candidate.coefficients, self._names)
+
+
+def _asks_for_condition(problem: ExcitationProblem) -> bool:
+    """Whether the condition number of the plain rows is all that counts."""
+    quality = problem.quality
+    alone = problem.goals is None and problem.weights is None and quality.known is None
+    return alone and quality.criterion is SmoothCriterion.CONDITION
 
 
 def better(a: Candidate, b: Candidate) -> Candidate:

@@ -10,6 +10,7 @@ from typing import Any, Literal, overload
 
 import numpy.typing as npt
 
+from armid.apart import refuse_inputs_within
 from armid.design.asked import joint_values, number_list, periods_of, reserves_of, words_of
 from armid.design.known import result_of, wishes_of
 from armid.design.motion import Design, Judge, Trial
@@ -147,6 +148,7 @@ def design_motion(
         InfeasibleError: no motion keeps the constraints; says which one misses and by how much.
         InputError: something asked for that cannot be.
     """
+    refuse_inputs_within(out, (robot, limits_file, cell, after, resume))
     arm = robot if isinstance(robot, Robot) else load_robot(robot, base=base, tip=tip)
     arm = with_limits(arm, limits_file, max_acceleration=max_acceleration, max_jerk=max_jerk, max_torque=max_torque)
     if payload_mass:

@@ -182,11 +182,13 @@ class Design(Outcome):
     def _weak_table(self) -> Table:
         """What will be known, in one line per kind."""
         known, weak = np.isfinite(self.relative), self.weak
-        typical = float(np.median(self.relative[known])) if known.any() else float("nan")
+        typical = (
+            f"{100 * np.median(self.relative[known]):.2g} %" if known.any() else "nothing is described to compare with"
+        )
         named = ", ".join(f"{name} {100 * share:.0f} %" for name, share in weak[:_WEAK_NAMED])
         more = f" and {len(weak) - _WEAK_NAMED} others" if len(weak) > _WEAK_NAMED else ""
         rows = [
-            ("typical deviation", f"{100 * typical:.2g} %"),
+            ("typical deviation", typical),
             (
                 f"above {100 * WEAKLY_KNOWN:.0f} %",
                 f"{len(weak)} of {len(self.base)}: {named}{more}" if weak else "none",
@@ -218,6 +220,8 @@ class Design(Outcome):
             "evaluations": search.evaluations,
             "history": search.history,
             "interrupted": search.interrupted,
+            "workers": search.workers,
+            "retries": search.retries,
             "criterion": str(self.settings.criterion),
             "noise": self.noise,
             "swept_range": self.swept_range,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.consistency.plausible import absurd_bodies
 from armid.design.excitation import ExcitationProblem
 from armid.kernels.evaluate import evaluate_rows
 from armid.motions.limits import InfeasibleError
@@ -38,8 +39,13 @@ def check_room(problem: ExcitationProblem) -> None:
     raise InfeasibleError(
         f"none of {len(poses)} free poses can be held: {problem.robot.joint_names[k]} needs {100 * least[k]:.0f} % of its "
         f"torque limit of {problem.limits.torque[k]:g} (margin taken off) in the easiest one; correct the torque limits or the "
-        "masses of the description, or leave torque out of --limits"
+        f"masses of the description, or leave torque out of --limits{_absurd(problem)}"
     )
+
+
+def _absurd(problem: ExcitationProblem) -> str:
+    """Bodies of the description that cannot be meant, as the end of a sentence about torque."""
+    return "".join(f"; {note.message}" for note in absurd_bodies(problem.robot)[:_NAMED])
 
 
 _SELDOM, _AROUND, _FIFTH = 0.02, 0.25, 0.2
@@ -68,7 +74,7 @@ def _check_strength(problem: ExcitationProblem, poses: FloatArray, usage: FloatA
         f"{100 * share:.1f} % of the free poses can be held, and {100 * near:.0f} % of those within a fifth of the ranges around "
         f"the easiest one, so more time would not help: {problem.robot.joint_names[k]} needs {100 * needed[k]:.0f} % of its "
         f"torque limit of {limits.torque[k]:g} (margin taken off) in half of them; correct the torque limits (--max-torque, "
-        "--limits-file) or the masses of the description, or leave torque out of --limits"
+        f"--limits-file) or the masses of the description, or leave torque out of --limits{_absurd(problem)}"
     )
 
 

@@ -1,9 +1,9 @@
 """Many starts in parallel processes, the best certified motion at any time.
 
-First random starts are explored; then the best are polished and certified; then good ones are shaken and descend
-again, and what comes out better is polished too. A search with a given number of starts repeats exactly for a seed; one
-with a time budget does as many of the same starts as the machine manages. Finished starts can be kept in a file, from which
-a killed search goes on.
+First a modest motion is sketched and certified, so that there is one within seconds; then random starts are explored; then
+the best are polished and certified; then good ones are shaken and descend again, and what comes out better is polished too. A
+search with a given number of starts repeats exactly for a seed, and makes no sketch; one with a time budget does as many of
+the same starts as the machine manages. Finished starts can be kept in a file, from which a killed search goes on.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from multiprocessing.connection import Connection, wait
 from typing import Any
 from uuid import uuid4
@@ -47,7 +48,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.seconds is None and self.starts is None:
-            raise InputError("budget", "neither seconds nor starts", "give at least one of them")
+            raise InputError("budget", "a search without end", "give --search-seconds, or --starts")
         if self.seconds is not None and not self.seconds > 0.0:
             raise InputError("budget", f"{self.seconds} s", "must be positive")
         if self.workers < 1:
@@ -84,6 +85,7 @@ class Search:
         history: seconds and condition number at every improvement.
         pool: good motions, best first, to go on from.
         interrupted: whether a key press ended it.
+        workers, retries: of the cluster.
     """
 
     best: Candidate
@@ -94,6 +96,8 @@ class Search:
     history: tuple[tuple[float, float], ...]
     pool: tuple[Candidate, ...]
     interrupted: bool = False
+    workers: int = 1
+    retries: int = 0
 
 
 _EXPLORING = 0.35
@@ -148,7 +152,10 @@ class SearchState:
         history: seconds and condition number at every improvement.
         evaluations: of value and gradient together.
         waited: for the first process to be ready [s].
+        sketch: a modest motion that is certified before any start is explored; None before it is there, or when none fits.
+        sketching: whether one has been asked for.
         forgotten: how many explored and polished motions of a killed search are not in the lists: worse than what is.
+        cluster: workers and retries of one.
     """
 
     budget: Budget
@@ -164,7 +171,10 @@ class SearchState:
     evaluations: int = 0
     first_start: int = 0
     waited: float = 0.0
+    sketch: Candidate | None = None
+    sketching: bool = False
     forgotten: tuple[int, int] = (0, 0)
+    cluster: tuple[int, int] = (1, 0)
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -186,10 +196,9 @@ class SearchState:
 
     @property
     def best(self) -> Candidate | None:
-        best: Candidate | None = None
-        for candidate in self.polished:
-            best = candidate if best is None else better(best, candidate)
-        return best
+        """What there is to run now: the best polished motion, or the sketch."""
+        found = [c for c in (self.sketch, *self.polished) if c is not None]
+        return reduce(better, found) if found else None
 
     def waiting(self) -> list[Candidate]:
         """Explored motions not yet polished, best first."""
@@ -202,6 +211,9 @@ class SearchState:
             return None
         if self.budget.starts is not None:
             return self._counted()
+        if not self.sketching:
+            self.sketching = True
+            return Task(work=Work.SKETCH, start=self.next_start, family=0, deadline=self.deadline)
         if self.share < _EXPLORING and not (self.share > _FIRST_POLISH and not self.taken and self.explored):
             return self._explore()
         return self._improve()
@@ -265,13 +277,16 @@ class SearchState:
     def record(self, task: Task, result: Candidate) -> None:
         """Takes in a finished piece of work."""
         self.evaluations += result.evaluations
-        if task.work is not Work.POLISH:
+        if task.work in (Work.EXPLORE, Work.HOP):
             self.explored.append(result)
             self.done.add(task.start)
             return
         before = self.best
-        self.in_hand.discard(task.start)
-        self.polished.append(result)
+        if task.work is Work.POLISH:
+            self.in_hand.discard(task.start)
+            self.polished.append(result)
+        elif result.feasible:
+            self.sketch = result
         best = self.best
         if best is not before and best is not None and best.feasible:
             self.history.append((self.elapsed, best.condition_number))
@@ -291,7 +306,8 @@ class SearchState:
         ranked = sorted(self.explored, key=lambda c: (c.objective, c.start))
         good = {c.start: c for c in (*ranked[:_POOL], *self.waiting()[:_POOL])}
         certified = {c.start: c for c in sorted(self.polished, key=_order)[:_POOL]}
-        if (best := self.best) is not None:
+        if self.polished:
+            best = reduce(better, self.polished)
             certified[best.start] = best
         return {
             "seconds": self.elapsed,
@@ -388,18 +404,21 @@ def _keeping(plan: SearchState, kept: UnfinishedWork, name: str, watch: Watcher 
 
 def _finish(plan: SearchState, workshop: Workshop, interrupted: bool) -> Search:
     """The outcome; certifies the best explored motion when nothing was polished in time."""
-    best = plan.best
-    if best is None:
-        waiting = plan.waiting()
+    best, waiting = plan.best, plan.waiting()
+    if not plan.polished and (waiting or best is None):
         # A machine busy with other work may not have come to a single motion in time: one is tried all the same.
         last = Task(work=Work.EXPLORE, start=0, family=0, deadline=time.time() + _LAST_RESORT)
-        best = workshop.certified(waiting[0] if waiting else workshop.do(last))
-        plan.history.append((plan.elapsed, best.condition_number))
+        tried = workshop.certified(waiting[0] if waiting else workshop.do(last))
+        tried = workshop.drawn_in(tried, time.monotonic() + _LAST_RESORT)
+        if best is None or better(best, tried) is tried:
+            best = tried
+            plan.history.append((plan.elapsed, best.condition_number))
+    assert best is not None
     if not best.feasible:
         near = sorted((c for c in (*plan.polished, best) if c.certificate is not None), key=lambda c: c.objective)
         for candidate in near[:_DRAWN_IN]:
             best = better(best, workshop.drawn_in(candidate, time.monotonic() + _LAST_RESORT))
-    ranked = sorted(plan.polished, key=_order)
+    ranked = sorted({c.start: c for c in (*plan.polished, best)}.values(), key=_order)
     pool = (*ranked, *(c for c in plan.waiting() if c.start not in {p.start for p in ranked}))[:_POOL]
     explored, polished = plan.counts
     return Search(
@@ -409,8 +428,10 @@ def _finish(plan: SearchState, workshop: Workshop, interrupted: bool) -> Search:
         evaluations=plan.evaluations,
         seconds=plan.elapsed,
         history=tuple(plan.history),
-        pool=pool or (best,),
+        pool=pool,
         interrupted=interrupted,
+        workers=plan.cluster[0],
+        retries=plan.cluster[1],
     )
 
 
@@ -453,6 +474,7 @@ def _run_on_cluster(
             pieces = [_Piece(key, workshop, task) for task in tasks]
             for k, candidate in workers.map(search_piece, pieces, label="motions"):
                 plan.record(tasks[k], candidate)
+                plan.cluster = workers.count, workers.retries
                 if watch is not None:
                     watch(plan.progress())
 
@@ -503,7 +525,7 @@ def _run_in_processes(
                 elif not plan.waited:
                     plan.waited = time.time() - asked
                     plan.began += plan.waited
-            if watch is not None and plan.explored:
+            if watch is not None and (plan.explored or plan.sketch):
                 watch(plan.progress())
 
 

@@ -23,7 +23,8 @@ from armid.motions.basis import Basis, FourierBasis, SplineBasis
 from armid.motions.limits import DEFAULT_MARGIN, InfeasibleError, MotionLimits, motion_limits
 from armid.notes import Note, Severity
 from armid.parameters.effects import Effects, effects_of
-from armid.parameters.inertial import from_centre_of_mass
+from armid.parameters.inertial import InertialIndex, from_centre_of_mass, inertial_problem
+from armid.robot.described import description_notes
 from armid.robot.robot import Robot
 from armid.rows.nominal_torque import NominalTorque
 from armid.rows.torque import TorqueRows
@@ -113,8 +114,7 @@ def excitation_problem(
         goals=_goals_of(robot, settings),
         analytic=settings.analytic,
     )
-    rounded = tuple(note for note in robot.notes if note.code == "angle-rounded")
-    return problem, base, notes + scene.notes + rounded
+    return problem, base, notes + scene.notes + description_notes(robot)
 
 
 def _weights(robot: Robot, settings: DesignSettings, channels: int, known: Known | None) -> FloatArray | None:
@@ -132,20 +132,42 @@ def _weights(robot: Robot, settings: DesignSettings, channels: int, known: Known
 
 
 def _torque_notes(robot: Robot, settings: DesignSettings) -> tuple[Note, ...]:
-    """Warns when torques are limited but the inertia of the arm or of some link is unknown: the limit then checks too little."""
-    if "torque" not in settings.limits or not np.isfinite(robot.limit("torque")).any():
+    """Warns when torque is not limited, or inertial values of some link are missing or impossible: then too little is checked."""
+    if "torque" not in settings.limits:
         return ()
+    free = [name for name, most in zip(robot.joint_names, robot.limit("torque"), strict=True) if not np.isfinite(most)]
+    unlimited = tuple([_unlimited_note(robot, free)] if free else [])
+    return unlimited if len(free) == robot.n_joints else unlimited + _doubtful_torque(robot)
+
+
+def _unlimited_note(robot: Robot, joints: list[str]) -> Note:
+    text = f"{robot.name} gives no torque limit for {', '.join(joints)}: torque is not checked there (state it with --max-torque)"
+    return Note("torque-unlimited", Severity.WARNING, text)
+
+
+def _doubtful_torque(robot: Robot) -> tuple[Note, ...]:
+    """Whether the described bodies are good enough to check torque with.
+
+    Raises:
+        InputError: a mass is negative: no torque found with it says anything.
+    """
+    for link in robot.links:
+        if link.inertial is not None and link.inertial[InertialIndex.MASS] < 0.0:
+            mass = float(link.inertial[InertialIndex.MASS])
+            problem = f"link {link.name!r} has a mass of {mass:g} kg: torque limits cannot be checked"
+            raise InputError(robot.name, problem, "correct its <inertial>, or take it out of the description")
     if not robot.inertial.any():
         text = f"{robot.name} has no inertial parameters: torque limits cannot be checked before a first identification"
         return (Note("torque-unchecked", Severity.WARNING, text),)
     weightless = [link.name for link in robot.links if link.inertial is None or not link.inertial.any()]
-    if not weightless:
-        return ()
-    text = (
-        f"no inertial values on {', '.join(weightless)}: torque limits are checked without their weight; leave more of them "
-        "unused (--margin), identify, and design again with the identified arm"
-    )
-    return (Note("torque-partly-checked", Severity.WARNING, text),)
+    wrong = [link.name for link in robot.links if link.inertial is not None and inertial_problem(link.inertial)]
+    doubts = []
+    if weightless:
+        doubts.append(f"no inertial values on {', '.join(weightless)}: torque limits are checked without their weight")
+    if wrong:
+        doubts.append(f"no body has the inertial values of {', '.join(wrong)}: torque limits are checked with them")
+    helps = "leave more of them unused (--margin), identify, and design again with the identified arm"
+    return tuple(Note("torque-partly-checked", Severity.WARNING, f"{doubt}; {helps}") for doubt in doubts)
 
 
 def _only_kinds(limits: MotionLimits, kinds: frozenset[str]) -> MotionLimits:

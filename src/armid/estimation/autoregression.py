@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -83,14 +84,15 @@ def recursive_filter(
     """
     if len(coefficients) == 1 or len(x) == 0:
         return x, state
-    sections = _sections(coefficients)
+    sections = _sections(tuple(coefficients.tolist()))
     packs = packed(x)
     after = np.zeros((len(packs), len(sections), 2, LANES)) if state is None else np.array(state)
     filter_packs(packs, sections, state=after)
     return unpacked(packs, x.shape[1]), after
 
 
-def _sections(coefficients: FloatArray) -> FloatArray:
+@lru_cache(maxsize=32)
+def _sections(coefficients: tuple[float, ...]) -> FloatArray:
     """1 / a(z) as rows [1 0 0 1 a1 a2], shape [sections, 6]; the poles nearest the unit circle come last."""
     roots = np.roots(coefficients)
     roots *= np.minimum(1.0, _STABLE / np.maximum(np.abs(roots), 1e-300))

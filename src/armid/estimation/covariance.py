@@ -16,19 +16,20 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.cluster.tree import tree_sum
 from armid.estimation.autoregression import Autoregression, fit_autoregression, recursive_filter
 from armid.estimation.estimate import NORMAL_95, Estimate
 from armid.estimation.noise import NoiseModel, fitted_noise, response_length, stretches_of
 from armid.estimation.quantiles import student_quantile
 from armid.estimation.repeats import repeat_growth
 from armid.estimation.reversals import classed_information, noise_along
-from armid.estimation.run import Run, each_run
+from armid.estimation.run import Run, each_run, gathered
 from armid.information.information import Information
 from armid.information.solve import reduced, solve
 from armid.information.status import EstimationError
+from armid.kernels.evaluate import compiled_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +249,7 @@ def _filtered_meats(estimate: Estimate, runs: Sequence[Run], noise: NoiseModel) 
         noise: of the channels.
     """
     if not any(each_run(runs, _continues)):
-        own, full = tree_sum(each_run(runs, _Meats(estimate, noise)), _added)
+        own, full = gathered(runs, _Meats(estimate, noise), _added)
         return list(own), full
     backwards = _Backwards(estimate, noise)
     for run in reversed(runs):
@@ -279,15 +280,16 @@ def _added(parts: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, 
 
 
 class _Backwards:
-    """Sums of products of rows that are filtered from the last sample of the last run to the first of the first."""
+    """Sums of products of rows that are filtered from the last sample of the last run to the first of the first.
+
+    Each channel's rows are kept over the columns it sees. Those of all channels stand side by side: one product of them holds
+    what the channels have alone and what they have in common.
+    """
 
     def __init__(self, estimate: Estimate, noise: NoiseModel) -> None:
-        r, models = len(estimate), noise.models
         self._estimate, self._noise = estimate, noise
-        self.own = [np.zeros((r, r)) for _ in models]
-        self.full = np.zeros((r, r))
-        self._root = np.linalg.cholesky(noise.correlation + 1e-9 * np.eye(len(models)))
-        self._ringing = np.zeros((max(response_length(model) for model in models), len(models), r))
+        self._products = np.zeros((len(noise.models), len(estimate)) * 2)
+        self._longest = max(response_length(model) for model in noise.models)
         self._state: list[FloatArray | None] = []
         self._continued = False
 
@@ -296,25 +298,48 @@ class _Backwards:
         size = self._noise.sizes(run)
         along = noise_along(run, self._estimate.sigma)
         columns = self._estimate.base.independent
+        seen = [np.flatnonzero(np.isin(columns, own)) for own in compiled_rows(run.source).channel_columns]
         starts_at = {start for start, _ in run.segments} - ({0} if run.continues else set())
         for part, ends, A in run.blocks(backward=True):
             if ends and not (self._continued and part.stop == len(run)):
                 self._state = [None] * len(self._noise.models)
-            self._filter(A[::-1, :, columns] / along[part][::-1, :, np.newaxis], size[part][::-1])
+            rows = [A[::-1, c, columns[own]] / along[part][::-1, c, np.newaxis] for c, own in enumerate(seen)]
+            self._filter(seen, rows, size[part][::-1])
             if part.start in starts_at:
                 # Innovations from before the recording still sound in its first samples.
-                self._filter(np.array(self._ringing), np.repeat(size[part][:1], len(self._ringing), axis=0))
+                ringing = [np.zeros((self._longest, len(own))) for own in seen]
+                self._filter(seen, ringing, np.repeat(size[part][:1], self._longest, axis=0))
         self._continued = run.continues
 
-    def _filter(self, rows: FloatArray, size: FloatArray) -> None:
-        """Filters rows in place, from the last sample to the first, and adds their products."""
-        for c, model in enumerate(self._noise.models):
+    def _filter(self, seen: list[npt.NDArray[np.intp]], rows: list[FloatArray], size: FloatArray) -> None:
+        """Filters the rows of every channel, from the last sample to the first, and adds their products.
+
+        Args:
+            seen: by channel, the base parameters its rows are over.
+            rows: by channel, shape [n_samples, len(seen)].
+            size: of the innovations, shape [n_samples, n_channels].
+        """
+        wide = np.empty((sum(map(len, seen)), len(size)))
+        start = 0
+        for c, (model, own) in enumerate(zip(self._noise.models, rows, strict=True)):
             if model.order:
-                rows[:, c], self._state[c] = recursive_filter(model.coefficients, rows[:, c], self._state[c])
-            rows[:, c] *= size[:, c, np.newaxis]
-            self.own[c] += rows[:, c].T @ rows[:, c]
-        mixed = np.einsum("cd,ncr->ndr", self._root, rows).reshape(-1, rows.shape[2])
-        self.full += mixed.T @ mixed
+                own, self._state[c] = recursive_filter(model.coefficients, own, self._state[c])
+            np.multiply(own.T, size[:, c], out=wide[start : start + own.shape[1]])
+            start += own.shape[1]
+        channel = np.repeat(np.arange(len(seen)), [len(own) for own in seen])
+        column = np.concatenate(seen)
+        self._products[channel[:, np.newaxis], column[:, np.newaxis], channel, column] += wide @ wide.T
+
+    @property
+    def own(self) -> list[FloatArray]:
+        """Of every channel alone, shape [r, r] each."""
+        return [self._products[c, :, c] for c in range(len(self._noise.models))]
+
+    @property
+    def full(self) -> FloatArray:
+        """Of all channels with their correlations, shape [r, r]."""
+        weights = self._noise.correlation + 1e-9 * np.eye(len(self._noise.models))
+        return np.asarray(np.einsum("cd,cidj->ij", weights, self._products), dtype=np.float64)
 
 
 def _student_factors(B: FloatArray, own: Sequence[FloatArray], freedom: FloatArray) -> FloatArray:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 
@@ -13,9 +14,10 @@ from armid.estimation.estimate import Estimate
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.reversals import classed_information
-from armid.estimation.run import Run, each_run
+from armid.estimation.run import Run, each_run, gathered
+from armid.estimation.runs import before
 from armid.identifiability.base import BaseParameters
-from armid.information.information import Information, total
+from armid.information.information import Information, added
 from armid.information.solve import reduced
 
 _MOST_FOLDS = 10
@@ -127,96 +129,98 @@ def k_fold(runs: Sequence[Run], estimate: Estimate, *, k: int | None = None) -> 
     if len(runs) < 2:
         raise InputError("runs", "leaving one out needs at least two motions")
     count = min(len(runs), _MOST_FOLDS) if k is None else min(k, len(runs))
-    return _dealt_out(((run.name, classed_information([run])) for run in runs), estimate, count)
+    found = gathered(runs, _log_part, _by_fold, [i % count for i in range(len(runs))])
+    return _predicted_by_others(_piles([run.name for run in runs], found, count), estimate)
 
 
 def left_out_logs(runs: Sequence[Run], estimate: Estimate) -> CrossValidation | None:
     """Every log predicted by the others, a long one whole; None when there is one only. Many logs are dealt out."""
-    names = dict.fromkeys(each_run(runs, _name_of))
+    own = list(each_run(runs, _name_of))
+    names = list(dict.fromkeys(own))
     if len(names) < 2:
         return None
-    return _dealt_out(_joined(_named_parts(runs)), estimate, len(names) if len(names) <= _MOST_LOGS else _MOST_FOLDS)
+    count = len(names) if len(names) <= _MOST_LOGS else _MOST_FOLDS
+    number = {name: k for k, name in enumerate(names)}
+    found = gathered(runs, _log_part, _by_fold, [number[name] % count for name in own])
+    return _predicted_by_others(_piles(names, found, count), estimate)
 
 
-def left_out_motions(runs: Sequence[Run], estimate: Estimate) -> CrossValidation | None:
-    """Every motion between rests predicted by the others; None when there is one only."""
-    count = sum(each_run(runs, _count_of_motions))
-    return None if count < 2 else _dealt_out(_joined(_motion_parts(runs)), estimate, _MOST_FOLDS)
+def left_out_motions(
+    runs: Sequence[Run], estimate: Estimate, logs: CrossValidation | None = None
+) -> CrossValidation | None:
+    """Every motion between rests predicted by the others; None when there is one only.
+
+    Args:
+        runs, estimate: as everywhere here.
+        logs: the same for whole logs; where each of them is one motion, and as many are left out, that is the answer.
+    """
+    own = list(each_run(runs, _motion_names))
+    names = [name for part in own for name in part]
+    if len(names) < 2:
+        return None
+    count = min(len(names), _MOST_FOLDS)
+    if logs is not None and (logs.motions, logs.k) == (len(names), count):
+        return logs
+    found = gathered(runs, _MotionParts(count), _by_fold, before([len(part) for part in own]))
+    return _predicted_by_others(_piles(names, found, count), estimate)
 
 
-Part = tuple[str, bool, Information]
-"""Name of a motion, whether this goes on where the part before ended, and what it tells."""
-
-
-def _count_of_motions(run: Run) -> int:
-    """That begin in a run."""
-    return len(_motions_of(run)) - int(run.continues)
+def _motion_names(run: Run) -> list[str]:
+    """Of the motions that begin in a run."""
+    return [part.name for part in _motions_of(run)[int(run.continues) :]]
 
 
 def _name_of(run: Run) -> str:
     return run.name
 
 
-def _named_parts(runs: Sequence[Run]) -> Iterator[Part]:
-    before = ""
-    for name, information in each_run(runs, _named_information):
-        yield name, name == before, information
-        before = name
+def _log_part(run: Run, fold: int) -> dict[int, Information]:
+    """What a run tells, by the fold of its log."""
+    return {fold: classed_information([run])}
 
 
-def _named_information(run: Run) -> tuple[str, Information]:
-    return run.name, classed_information([run])
+@dataclass(frozen=True)
+class _MotionParts:
+    """What a run tells by fold of its motions, before which so many began; the first may go on with the last of those."""
+
+    count: int
+
+    def __call__(self, run: Run, first: int) -> dict[int, Information]:
+        out: dict[int, Information] = {}
+        for k, part in enumerate(_motions_of(run), start=first - int(run.continues)):
+            out = _by_fold([out, {k % self.count: classed_information([part])}])
+        return out
 
 
-def _motion_parts(runs: Sequence[Run]) -> Iterator[Part]:
-    for parts in each_run(runs, _motions_informations):
-        yield from parts
+def _by_fold(parts: Sequence[Mapping[int, Information]]) -> dict[int, Information]:
+    """The sum of a few, fold by fold."""
+    folds = sorted({k for part in parts for k in part})
+    same = {k: [part[k] for part in parts if k in part] for k in folds}
+    return {k: own[0] if len(own) == 1 else added(own) for k, own in same.items()}
 
 
-def _motions_informations(run: Run) -> list[Part]:
-    return [
-        (part.name, run.continues and k == 0, classed_information([part])) for k, part in enumerate(_motions_of(run))
-    ]
+def _piles(names: Sequence[str], found: Mapping[int, Information], count: int) -> list[Pile]:
+    """Dealt out like cards: neighbours in time, which resemble each other, go to different folds."""
+    return [(names[k::count], found[k]) for k in range(count)]
 
 
-def _joined(parts: Iterable[Part]) -> Iterator[tuple[str, Information]]:
-    """Parts of one motion as one."""
-    name, held = "", None
-    for part_name, continues, information in parts:
-        if held is not None and continues:
-            held = held + information
-            continue
-        if held is not None:
-            yield name, held
-        name, held = part_name, information
-    if held is not None:
-        yield name, held
+Pile = tuple[Sequence[str], Information]
+"""Names of motions, and what they tell together."""
 
 
-def _dealt_out(motions: Iterable[tuple[str, Information]], estimate: Estimate, count: int) -> CrossValidation:
-    """Motions dealt out to at most `count` folds, each predicted by the others.
+def _predicted_by_others(piles: Sequence[Pile], estimate: Estimate) -> CrossValidation:
+    """Every pile of motions predicted by the others.
 
     Args:
-        motions: name and Information of each, one at a time: only the sums of the folds are kept.
+        piles: of one fold each.
         estimate: of all of them together.
-        count: of folds.
     """
-    piles: list[tuple[list[str], Information]] = []
-    seen = 0
-    for i, (name, information) in enumerate(motions):
-        # Dealt out like cards: neighbours in time, which resemble each other, go to different folds.
-        if i < count:
-            piles.append(([name], information))
-        else:
-            names, held = piles[i % count]
-            piles[i % count] = ([*names, name], held + information)
-        seen += 1
+    seen = sum(len(names) for names, _ in piles)
     if len(piles) < 2:
         return CrossValidation((), {}, seen)
     deviations = np.maximum(estimate.standard_deviations, 1e-300)
     folds, energy, size = [], dict[str, float](), dict[str, float]()
-    for k, (names, tested) in enumerate(piles):
-        others = total(information for i, (_, information) in enumerate(piles) if i != k)
+    for (names, tested), others in zip(piles, _others([information for _, information in piles]), strict=True):
         fit = WeightedLeastSquares().fit(others, estimate.base)
         shift = (fit.values - estimate.values) / deviations
         folds.append(Fold(shown(names), fit.values, shift, _relative_errors(tested, estimate.base, fit.values)))
@@ -227,6 +231,12 @@ def _dealt_out(motions: Iterable[tuple[str, Information]], estimate: Estimate, c
         name: float(np.sqrt(energy[name] / size[name])) if size[name] > 0.0 else float("inf") for name in energy
     }
     return CrossValidation(tuple(folds), relative, seen)
+
+
+def _others(parts: Sequence[Information]) -> list[Information]:
+    """For each of at least two the sum of all others: that of those before it, and that of those after."""
+    earlier, later = (list(accumulate(own, lambda a, b: a + b)) for own in (parts[:-1], parts[:0:-1]))
+    return [later[-1], *(a + b for a, b in zip(earlier, later[-2::-1], strict=False)), earlier[-1]]
 
 
 def shown(names: Sequence[str]) -> tuple[str, ...]:

@@ -47,14 +47,16 @@ class Effect:
     """A set of random effects that is chosen or left as a whole.
 
     Args:
-        name: of the family.
+        family: its name; sets of one family stand in for one another.
         columns: its places among the imperfections.
         largest: factor it may have at most.
+        rival: a set that does much the same to the rows and less to the bodies; this one must pay beside it.
     """
 
-    name: str
+    family: str
     columns: npt.NDArray[np.intp]
     largest: float = FACTORS[-1]
+    rival: Effect | None = None
 
 
 class BlockFactors:
@@ -117,11 +119,11 @@ class BlockFactors:
         shares: list[float] = []
         errors = self.crossed(())
         while True:
-            taken = {effect.name.partition("@")[0] for effect, _ in chosen}
+            taken = {effect.family for effect, _ in chosen}
             trials = [
                 (self.crossed([*chosen, (effect, factor)]), (effect, factor))
                 for effect in effects
-                if effect.name.partition("@")[0] not in taken
+                if effect.family not in taken
                 for factor in FACTORS
                 if factor <= effect.largest
             ]
@@ -140,12 +142,18 @@ class BlockFactors:
         chosen: Sequence[tuple[Effect, float]],
         own: tuple[Effect, float],
     ) -> bool:
-        """Whether a family pays beside those chosen, by the errors of the blocks without and with it."""
+        """Whether a family pays beside those chosen and its rival, by the errors of the blocks without and with it."""
         fall = errors - left
         agree = AGREE * float(np.std(fall, ddof=1)) / np.sqrt(len(fall)) if len(fall) > 1 else 0.0
         if left.sum() > PAYS * errors.sum() or fall.mean() <= agree:
             return False
-        return self.evidence([*chosen, own]) > self.evidence(chosen)
+        if self.evidence([*chosen, own]) <= self.evidence(chosen):
+            return False
+        rival = own[0].rival
+        if rival is None or rival.family in {effect.family for effect, _ in chosen}:
+            return True
+        beside = [*chosen, (rival, 1.0)]
+        return self._pays(self.crossed(beside), self.crossed([*beside, own]), beside, own)
 
     def fit(self, chosen: Sequence[tuple[Effect, float]], centre: FloatArray | None = None) -> EffectFit:
         """Sizes of the chosen imperfections with base parameters free.
@@ -187,10 +195,10 @@ class BlockFactors:
             resolved: information about a direction, in units of its tolerance, below which it stays out.
         """
         beside = self.whole.beside(*self._used(chosen))
-        taken = {effect.name.partition("@")[0] for effect, _ in chosen}
+        taken = {effect.family for effect, _ in chosen}
         out = np.zeros((self.base, self.base))
         for effect in effects:
-            if effect.name.partition("@")[0] in taken:
+            if effect.family in taken:
                 continue
             factors = [factor for factor in FACTORS if factor <= effect.largest]
             deviations = [self.tolerances[effect.columns] * factor for factor in factors]

@@ -1,4 +1,4 @@
-"""Tails and quantiles of the normal, Student's and the chi-square distribution.
+"""Tails and quantiles of the normal, Student's, the chi-square and Fisher's F distribution.
 
 They decide thresholds at the start of a fit; SciPy's own take a fifth of a second to import and agree to round-off.
 """
@@ -66,6 +66,19 @@ def _student_above(probability: float, freedom: float) -> float:
 def student_quantile(p: float, freedom: float) -> float:
     """Of Student's distribution, p in (0, 1), any positive degrees of freedom."""
     return _student_above(1.0 - p, freedom) if p > 0.5 else -_student_above(p, freedom)
+
+
+@cache
+def fisher_above(probability: float, above: float, below: float) -> float:
+    """What the ratio of two mean squares exceeds with this probability.
+
+    Args:
+        probability: in (0, 1).
+        above, below: degrees of freedom of the numerator and the denominator.
+    """
+    return _crossing(
+        lambda ratio: _incomplete_beta(0.5 * below, 0.5 * above, below / (below + above * ratio)), probability
+    )
 
 
 def _incomplete_beta(a: float, b: float, x: float) -> float:

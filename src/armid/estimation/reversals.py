@@ -9,7 +9,7 @@ its noise like that of any channel.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.estimation.run import Run, summed
 from armid.information.accumulate import accumulate, accumulate_apart
-from armid.information.information import ChannelInformation, Information, merged
+from armid.information.information import ChannelInformation, Information, merged, total
 
 EDGES = (1.0, 2.0, 4.0)
 """Periods of the cut-off from a reversal up to which rows belong to the first, second and third class: the response of the
@@ -82,7 +82,12 @@ def classed_information(runs: Sequence[Run]) -> Information:
 
     A joint that stands still turns around all the time, by its noise: all its rows are near reversals, and they stay one channel.
     """
-    return _with_whole_channels(summed(runs, _classed))
+    return classed_in_parts([runs])
+
+
+def classed_in_parts(parts: Iterable[Sequence[Run]]) -> Information:
+    """The same of runs that come a few at a time, and may go when they have been looked at."""
+    return _with_whole_channels(total(summed(runs, _classed) for runs in parts))
 
 
 def _with_whole_channels(information: Information) -> Information:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
+from armid.cluster.tree import Plus, tree_sum
 from armid.errors import InputError, ShapeError
 from armid.information.accumulate import accumulate
 from armid.information.information import ChannelInformation, Information, total, triangular
@@ -18,8 +18,11 @@ from armid.information.status import EstimationError, Status
 from armid.kernels.evaluate import evaluate_rows, residuals
 from armid.kernels.source import RowSource
 
-_BLOCK = 4096
+_BLOCK = 1024
 """Samples per pass block: a few megabytes of dense rows."""
+
+_TOLD = "_told"
+"""Where a run keeps what was made of it."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,15 +81,18 @@ class Run:
 
     def information(self) -> Information:
         """One streaming pass, the first time it is asked for."""
-        return self._information
+        return self.told(_accumulated)
 
-    @cached_property
-    def _information(self) -> Information:
-        return accumulate(self.source, self.inputs, self.y)
+    def told(self, function: Callable[[Run], Information]) -> Information:
+        """What a function makes of this motion; kept with it, so that it is found once."""
+        known: dict[Callable[[Run], Information], Information] = self.__dict__.setdefault(_TOLD, {})
+        if function not in known:
+            known[function] = function(self)
+        return known[function]
 
     def __getstate__(self) -> dict[str, Any]:
         """The motion alone: what follows from it is found again where it is needed."""
-        return {name: value for name, value in self.__dict__.items() if name != "_information"}
+        return {name: value for name, value in self.__dict__.items() if name != _TOLD}
 
     def __sizeof__(self) -> int:
         """Bytes of its arrays, by which a worker knows when to put some aside."""
@@ -129,18 +135,22 @@ class Run:
         return replace(self, y=y)
 
 
+def _accumulated(run: Run) -> Information:
+    return accumulate(run.source, run.inputs, run.y)
+
+
 Answer = TypeVar("Answer")
 
 
 @runtime_checkable
 class KeptRuns(Protocol):
-    """Runs that are kept somewhere: they know how passes over them are done, and keep their Information."""
-
-    def information(self) -> Information: ...
+    """Runs that are kept somewhere: they know how passes over them are done, and keep their sums."""
 
     def each(self, function: Callable[..., Answer], *along: Sequence[Any]) -> Iterator[Answer]: ...
 
     def summed(self, function: Callable[[Run], Information]) -> Information: ...
+
+    def gathered(self, function: Callable[..., Answer], plus: Plus[Answer], *along: Sequence[Any]) -> Answer: ...
 
 
 def each_run(runs: Sequence[Run], function: Callable[..., Answer], *along: Sequence[Any]) -> Iterator[Answer]:
@@ -155,15 +165,28 @@ def each_run(runs: Sequence[Run], function: Callable[..., Answer], *along: Seque
 
 
 def summed(runs: Sequence[Run], function: Callable[[Run], Information]) -> Information:
-    """The sum of what every run tells, by a function that is picklable; one pass, where the runs are."""
+    """The sum of what every run tells, by a function that is picklable; one pass, where the runs are, the first time."""
     if not runs:
         raise InputError("runs", "there are none", "give at least one recording")
-    return runs.summed(function) if isinstance(runs, KeptRuns) else total(map(function, runs))
+    return runs.summed(function) if isinstance(runs, KeptRuns) else total(run.told(function) for run in runs)
+
+
+def gathered(runs: Sequence[Run], function: Callable[..., Answer], plus: Plus[Answer], *along: Sequence[Any]) -> Answer:
+    """The sum of what a function says of every run, along one tree: one pass, where the runs are, and only the sum comes back.
+
+    Args:
+        runs: the motions, at least one.
+        function, plus: picklable.
+        along: what else the function is given, one of each per run.
+    """
+    if isinstance(runs, KeptRuns):
+        return runs.gathered(function, plus, *along)
+    return tree_sum(map(function, runs, *along), plus)
 
 
 def information_of(runs: Sequence[Run]) -> Information:
     """All runs together; channels of the same name merge."""
-    return runs.information() if runs and isinstance(runs, KeptRuns) else summed(runs, Run.information)
+    return summed(runs, Run.information)
 
 
 def weighted_information(runs: Sequence[Run], weights: Sequence[FloatArray]) -> Information:

@@ -7,6 +7,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from threading import Lock
 from typing import IO, Any, overload
@@ -14,9 +15,9 @@ from typing import IO, Any, overload
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.cluster.tree import is_branch
+from armid.cluster.tree import Plus, is_branch, tree_sum
 from armid.cluster.workers import Kept, Workers
-from armid.estimation.run import Answer, Run
+from armid.estimation.run import Answer, Run, each_run
 from armid.information.information import Information, added, total
 from armid.kernels.source import RowSource
 from armid.memory import give_back
@@ -38,7 +39,8 @@ class Runs(Sequence[Run]):
         self._load = load
         self.lengths = tuple(lengths)
         self._held: tuple[int, Run] | None = None
-        self._information: Information | None = None
+        self._loaded = 0
+        self._sums: dict[Callable[[Run], Information], Information] = {}
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -55,6 +57,9 @@ class Runs(Sequence[Run]):
         held = self._held
         if held is None or held[0] != k:
             self._held = None
+            self._loaded += 1
+            if self._loaded % _GIVEN_BACK_AFTER == 0:
+                give_back()
             self._held = held = k, self._load(k)
             _let_go_of_others(self)
         return held[1]
@@ -63,19 +68,22 @@ class Runs(Sequence[Run]):
         yield from (self[k] for k in range(len(self)))
         give_back()
 
-    def information(self) -> Information:
-        """Of all runs together: one pass over them, the first time it is asked for."""
-        if self._information is None:
-            self._information = self.summed(Run.information)
-        return self._information
-
     def each(self, function: Callable[..., Answer], *along: Sequence[Any]) -> Iterator[Answer]:
         """See `each_run`."""
         return map(function, self, *along)
 
     def summed(self, function: Callable[[Run], Information]) -> Information:
-        """See `armid.estimation.run.summed`."""
+        """See `armid.estimation.run.summed`; one pass, the first time it is asked for."""
+        if function not in self._sums:
+            self._sums[function] = self._sum(function)
+        return self._sums[function]
+
+    def _sum(self, function: Callable[[Run], Information]) -> Information:
         return total(map(function, self))
+
+    def gathered(self, function: Callable[..., Answer], plus: Plus[Answer], *along: Sequence[Any]) -> Answer:
+        """See `armid.estimation.run.gathered`."""
+        return tree_sum(map(function, self, *along), plus)
 
     def map(self, change: Callable[[Run], Run]) -> Runs:
         """The same runs, each changed whenever it is loaded."""
@@ -118,9 +126,11 @@ class RunsElsewhere(Runs):
     def __init__(
         self, workers: Workers, piles: Sequence[Kept], lengths: Sequence[Sequence[int]], *, part: int = 0
     ) -> None:
-        self._workers, self._piles, self._by_pile, self._part = workers, tuple(piles), tuple(lengths), part
-        self._places = tuple((k, i) for k, own in enumerate(lengths) for i in range(len(own)))
-        super().__init__(self._fetched, [count for own in lengths for count in own])
+        own = [(pile, counts) for pile, counts in zip(piles, lengths, strict=True) if counts]
+        self._workers, self._part = workers, part
+        self._piles, self._by_pile = tuple(pile for pile, _ in own), tuple(tuple(counts) for _, counts in own)
+        self._places = tuple((k, i) for k, counts in enumerate(self._by_pile) for i in range(len(counts)))
+        super().__init__(self._fetched, [count for counts in self._by_pile for count in counts])
 
     @overload
     def __getitem__(self, index: int) -> Run: ...
@@ -148,12 +158,15 @@ class RunsElsewhere(Runs):
         for answers in self._workers.each(_Every(self._part, function), self._piles, *self._dealt(along)):
             yield from answers
 
-    def summed(self, function: Callable[[Run], Information]) -> Information:
-        sizes = [len(own) for own in self._by_pile]
+    def _sum(self, function: Callable[[Run], Information]) -> Information:
+        return self.gathered(function, added)
+
+    def gathered(self, function: Callable[..., Answer], plus: Plus[Answer], *along: Sequence[Any]) -> Answer:
+        sizes = [len(own) for own in self._by_pile] or [0]
         branches = is_branch(sizes[0]) and sizes[:-1] == sizes[:1] * (len(sizes) - 1) and 0 < sizes[-1] <= sizes[0]
         if not branches:
-            return total(self.each(function))
-        return self._workers.summed(_Sum(self._part, function), self._piles, added)
+            return tree_sum(self.each(function, *along), plus)
+        return self._workers.summed(_Sum(self._part, function, plus), self._piles, plus, *self._dealt(along))
 
     def map(self, change: Callable[[Run], Run]) -> Runs:
         return self.changed(change)
@@ -199,10 +212,11 @@ class _Sum:
     """The sum of what the runs of a part of a pile tell: as many as a branch of the tree of all has are that branch."""
 
     part: int
-    function: Callable[[Run], Information]
+    function: Callable[..., Any]
+    plus: Plus[Any]
 
-    def __call__(self, pile: Pile) -> Information:
-        return total(map(self.function, pile.parts[self.part]))
+    def __call__(self, pile: Pile, *along: Sequence[Any]) -> Any:
+        return tree_sum(map(self.function, pile.parts[self.part], *along), self.plus)
 
 
 @dataclass(frozen=True)
@@ -225,6 +239,9 @@ class _Changed:
     def __call__(self, pile: Pile, *along: Sequence[Any]) -> Pile:
         return Pile((tuple(self.change(*own) for own in zip(pile.parts[self.part], *along, strict=True)),))
 
+
+_GIVEN_BACK_AFTER = 12
+"""Runs loaded: what a pass frees and the C library keeps grows by some ten megabytes with each."""
 
 _MOST_HOLDING = 3
 """Sequences that have a run at hand: one that is read, what it is changed into, and one beside it. A run takes 20 MB, and a fit
@@ -269,6 +286,40 @@ def before(counts: Sequence[int]) -> list[int]:
 def lengths_of(runs: Sequence[Run]) -> tuple[int, ...]:
     """Samples of every run, without loading any."""
     return runs.lengths if isinstance(runs, Runs) else tuple(len(run) for run in runs)
+
+
+def thinned_runs(runs: Sequence[Run], count: int) -> tuple[Run, ...]:
+    """Evenly chosen samples of all runs, about as many as said, for questions that do not ask what came before a sample.
+
+    Those with the same rows, such as the pieces of a long log, are one run.
+    """
+    stride = max(1, sum(lengths_of(runs)) // count)
+    by_source: dict[RowSource, list[Run]] = {}
+    for run in each_run(runs, partial(_every, stride=stride)):
+        by_source.setdefault(run.source, []).append(run)
+    return tuple(_together(same) for same in by_source.values())
+
+
+def _every(run: Run, stride: int) -> Run:
+    """Every so many-th sample of a run, in arrays of its own."""
+    return replace(
+        run,
+        inputs=np.array(run.inputs[::stride]),
+        y=np.array(run.y[::stride]),
+        y_raw=None,
+        rate=run.rate / stride,
+        segments=((0, len(run.y[::stride])),),
+        continues=False,
+        reversals=(),
+    )
+
+
+def _together(runs: Sequence[Run]) -> Run:
+    """Samples of several runs as those of the first."""
+    if len(runs) == 1:
+        return runs[0]
+    y = np.concatenate([run.y for run in runs])
+    return replace(runs[0], inputs=np.concatenate([run.inputs for run in runs]), y=y, segments=((0, len(y)),))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

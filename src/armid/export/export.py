@@ -22,7 +22,7 @@ from armid.export.refit import without_offsets
 from armid.export.source_code import Language, source_code
 from armid.folders import answer_folder
 from armid.identification.chosen import Parameters, chosen_robot
-from armid.identification.result import Result
+from armid.identification.result import Result, StandardRow
 from armid.identification.stored import RESULT_FILES, summary
 from armid.robot.record import record
 from armid.robot.robot import Robot
@@ -137,7 +137,7 @@ _WITHOUT_OFFSETS = (
 
 def _refitted(result: Result, target: Format, before: FileErrors) -> tuple[Result, str, FileErrors] | None:
     """The model without the offsets that a description cannot hold, its text, and its errors; None unless that mends the file."""
-    if target not in (Format.URDF, Format.MJCF):
+    if target is not Format.URDF:
         return None
     other = without_offsets(result)
     if other is None:
@@ -247,7 +247,15 @@ def merely_described(result: Result) -> tuple[str, ...]:
     prior = [name for name, source in by if source == "prior"]
     if prior:
         out.append(f"data for {len(prior)} parameters, which regularisation alone determines: {', '.join(prior)}")
+    loose = [row.name for row in result.standard_parameters if _is_loose_mass(row)]
+    if loose:
+        out.append(f"masses: the data leave {', '.join(loose)} open by more than their own size, regularisation chose")
     return tuple(out)
+
+
+def _is_loose_mass(row: StandardRow) -> bool:
+    """Whether the interval of a mass that the data do see, though not alone, reaches down to nothing."""
+    return row.name.endswith(".mass") and row.determined_by == "both" and row.low <= 0.0
 
 
 def _safe_name(name: str) -> str:

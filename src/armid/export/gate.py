@@ -159,6 +159,7 @@ def _mujoco_torque(robot: Robot, text: str, gravity: FloatArray) -> Torque:
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
     model.dof_damping[:] = 0.0
     model.dof_armature[:] = 0.0
+    model.jnt_stiffness[:] = 0.0
     if model.ntendon:
         model.tendon_damping[:] = 0.0
         model.tendon_armature[:] = 0.0

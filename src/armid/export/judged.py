@@ -20,7 +20,6 @@ from armid.identification.result import Result
 from armid.identification.thresholds import NEGLIGIBLE_ERROR, TOLERATED_RATIO
 from armid.information.information import Information
 from armid.parameters.effects import TorqueSide
-from armid.parameters.space import named_parameter
 from armid.robot.described import described_values
 from armid.robot.robot import Drive, Robot
 
@@ -115,7 +114,7 @@ class FileRefusedError(ArmidError):
         again = "; or identify again with --friction viscous,coulomb, so that no offset is needed" if offsets else ""
         super().__init__(
             f"the {form} file is not written: read back, its held-out torque error is larger than the description's "
-            f"({shown} N m or N).{drops} Export --to python, c or json, which hold everything linear{again} "
+            f"({shown} N m or N).{drops} Export --to mjcf, python, c or json, which hold everything linear{again} "
             "(--force writes the file, marked UNVALIDATED)"
         )
 
@@ -174,7 +173,7 @@ def _compared(held_out: Information, models: Mapping[str, FloatArray]) -> FileEr
 
 def _standard(result: Result, drives: Mapping[str, Drive]) -> FloatArray:
     """The model's bodies (and what it carried) with these drives: standard parameters, shape [p]."""
-    parameters = [named_parameter(name) for name in result.consistent.names]
+    parameters = result.consistent.parameters
     arm = replace(result.robot, joints=tuple(replace(joint, drive=drives[joint.name]) for joint in result.robot.joints))
     read = described_values(arm, parameters)
     return np.where([parameter.of_joint for parameter in parameters], read, result.consistent.values)

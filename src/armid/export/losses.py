@@ -11,7 +11,7 @@ from armid.robot.robot import Robot
 
 HELD: dict[Format, tuple[str, ...]] = {
     Format.URDF: ("rotor_inertia", "viscous", "coulomb"),
-    Format.MJCF: ("rotor_inertia", "viscous", "coulomb"),
+    Format.MJCF: ("rotor_inertia", "viscous", "coulomb", "offset"),
     Format.PYTHON: ("rotor_inertia", "viscous", "coulomb", "offset"),
     Format.C: ("rotor_inertia", "viscous", "coulomb", "offset"),
     Format.MATLAB: ("rotor_inertia", "viscous", "coulomb", "offset"),
@@ -73,10 +73,6 @@ def _not_in_urdf(robot: Robot) -> tuple[str, ...]:
 def not_in_mjcf(robot: Robot) -> tuple[str, ...]:
     """What MJCF cannot hold of this robot."""
     missing = []
-    if np.any(robot.drive("offset") != 0.0):
-        missing.append(
-            f"torque offsets (a constant per joint: {_offsets(robot)}): subtract them from the measured torque yourself"
-        )
     if np.isfinite(robot.drive("stiffness")).any():
         missing.append("joint elasticity: the exported joints are rigid")
     if any(np.isfinite(robot.limit(which)).any() for which in ("velocity", "acceleration", "jerk")):

@@ -3,6 +3,9 @@
 Written by us rather than by MuJoCo's own exporter, so that inertias stand as full tensors to all digits. Traps that are
 avoided: `balanceinertia` and `boundmass` would silently change an inertia, a default `inertiafromgeom` would replace it,
 degrees are MuJoCo's default angle unit, and a body's frame must stand at its joint.
+
+A torque offset has no attribute of its own. It is written as a spring so soft and so far away that its force is constant: passive
+like the offset itself, so that forward and inverse dynamics have it, and without an actuator that others must know of.
 """
 
 from __future__ import annotations
@@ -23,16 +26,26 @@ from armid.robot.urdf.text import xml_comment
 _TENSOR_ORDER = (0, 3, 5, 1, 2, 4)
 """MJCF's fullinertia lists xx yy zz xy xz yz."""
 
+_FAR = 1e7
+"""[rad or m] to the rest of the spring that stands for an offset: its force changes by 1e-7 of itself per radian, and single
+precision still holds it."""
+
+_OFFSET_WORDS = (
+    "Torque offsets stand as springs so soft and so far away that their force is constant: offset = -stiffness x springref. "
+    "They add a large constant to MuJoCo's potential energy."
+)
+
 
 def mjcf_text(robot: Robot, *, comments: Sequence[str] = ()) -> str:
-    """The robot as a MuJoCo model: armature, friction loss, damping, full inertias, gravity of its mounting.
+    """The robot as a MuJoCo model: armature, friction loss, damping, offsets, full inertias, gravity of its mounting.
 
     Args:
         robot: with inertial parameters for every link.
         comments: written at the top.
     """
+    told = (*comments, *((_OFFSET_WORDS,) if robot.drive("offset").any() else ()))
     lines = [
-        *(xml_comment(line) for line in comments),
+        *(xml_comment(line) for line in told),
         f"<mujoco model={quoteattr(robot.name)}>",
         '  <compiler angle="radian" autolimits="true" balanceinertia="false" boundmass="0" boundinertia="0"'
         ' inertiafromgeom="false"/>',
@@ -40,12 +53,12 @@ def mjcf_text(robot: Robot, *, comments: Sequence[str] = ()) -> str:
         "  <worldbody>",
         *(f"    {_geom(shape, np.eye(4))}" for shape in robot.geometry if _geom(shape, np.eye(4))),
     ]
-    T_body_link = np.eye(4)
+    T_body_link, offsets = np.eye(4), joint_offsets(robot)
     for i, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
         before, after = joint.around_variable()
         indent = "    " + "  " * i
         lines.append(f"{indent}<body name={quoteattr(link.name)} {_place(T_body_link @ before)}>")
-        lines += [f"{indent}  {line}" for line in (_inertial(link.inertial, after), _joint(robot, joint))]
+        lines += [f"{indent}  {line}" for line in (_inertial(link.inertial, after), _joint(robot, joint, offsets[i]))]
         lines += [f"{indent}  {geom}" for geom in (_geom(shape, after) for shape in link.geometry) if geom]
         T_body_link = after
     deepest = "    " + "  " * robot.n_joints
@@ -75,7 +88,15 @@ def _inertial(inertial: FloatArray | None, T_body_link: FloatArray) -> str:
     return f'<inertial mass="{mass!r}" pos="{_numbers(position)}" fullinertia="{_numbers(full)}"/>'
 
 
-def _joint(robot: Robot, joint: Joint) -> str:
+def joint_offsets(robot: Robot) -> FloatArray:
+    """Torque offsets of the drives as they act on the joints of the geometry [N m or N], shape [n_joints]."""
+    offsets = robot.drive("offset")
+    return np.asarray(
+        offsets if robot.coupling is None else np.linalg.solve(robot.coupling.T, offsets), dtype=np.float64
+    )
+
+
+def _joint(robot: Robot, joint: Joint, offset: float) -> str:
     variable = joint.transforms[joint.variable_index]
     axis = [0.0, 0.0, 0.0]
     axis[variable.motion.axis] = float(variable.sign)
@@ -88,6 +109,8 @@ def _joint(robot: Robot, joint: Joint) -> str:
             f'damping="{drive.viscous!r}"',
             f'frictionloss="{drive.coulomb!r}"',
         ]
+    if offset != 0.0:
+        attributes.append(f'stiffness="{abs(float(offset)) / _FAR!r}" springref="{-_FAR if offset > 0.0 else _FAR!r}"')
     limits = joint.limits
     if isfinite(limits.lower) and isfinite(limits.upper):
         attributes.append(f'range="{_numbers((limits.lower, limits.upper))}"')

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from armid.robot.robot import Drive, Robot
 
 
 def mjcf_drives(robot: Robot, text: str) -> dict[str, Drive]:
-    """Rotor inertia and friction of every joint, from the compiled model; of the drives' tendons where drives are coupled.
+    """Rotor inertia, friction and offset of every joint, from the compiled model; of the drives' tendons where they are coupled.
 
     Args:
         robot: what the file should say.
@@ -15,8 +17,12 @@ def mjcf_drives(robot: Robot, text: str) -> dict[str, Drive]:
     import mujoco
 
     model = mujoco.MjModel.from_xml_string(text)
+    places = [model.joint(joint.name).id for joint in robot.joints]
+    # Of a spring that is far away: minus what it pulls with.
+    pulls = np.array([-model.jnt_stiffness[k] * model.qpos_spring[model.jnt_qposadr[k]] for k in places])
+    offsets = pulls if robot.coupling is None else robot.coupling.T @ pulls
     found = {}
-    for joint in robot.joints:
+    for joint, offset in zip(robot.joints, offsets, strict=True):
         if robot.coupling is None:
             at = int(model.joint(joint.name).dofadr[0])
             values = model.dof_armature[at], model.dof_damping[at], model.dof_frictionloss[at]
@@ -24,5 +30,5 @@ def mjcf_drives(robot: Robot, text: str) -> dict[str, Drive]:
             at = model.tendon(f"drive_{joint.name}").id
             values = model.tendon_armature[at], model.tendon_damping[at], model.tendon_frictionloss[at]
         rotor, viscous, coulomb = (float(value) for value in values)
-        found[joint.name] = Drive(rotor_inertia=rotor, viscous=viscous, coulomb=coulomb)
+        found[joint.name] = Drive(rotor_inertia=rotor, viscous=viscous, coulomb=coulomb, offset=float(offset))
     return found

@@ -11,7 +11,6 @@ from armid.errors import ArmidError
 from armid.identification.combine import same_way
 from armid.identification.fit import consistent_prior, effective_information
 from armid.identification.result import Result
-from armid.parameters.space import named_parameter
 
 
 def without_offsets(result: Result) -> Result | None:
@@ -24,7 +23,7 @@ def without_offsets(result: Result) -> Result | None:
         The result with another consistent estimate; None when it has no offsets, or no possible bodies explain it without.
     """
     names = result.consistent.names
-    offsets = np.array([named_parameter(name).quantity.endswith("offset") for name in names])
+    offsets = np.array([one.drive_quantity == "offset" for one in result.consistent.parameters])
     if not offsets.any() or tuple(result.information.parameters) != tuple(names):
         return None
     kept = np.flatnonzero(~offsets)

@@ -9,7 +9,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.fleets.visit import VisitResult
-from armid.parameters.space import named_parameter
+from armid.parameters.space import named_parameters
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,18 +39,19 @@ class Course:
 
 def courses_of(done: Sequence[VisitResult], names: tuple[str, ...]) -> list[Course]:
     """Every drive's and payload's parameter of every arm over its dates; visits in the statistics only."""
-    followed = [k for k, name in enumerate(names) if not named_parameter(name).of_link]
+    parameters = named_parameters(names)
+    followed = [k for k, one in enumerate(parameters) if not one.of_link]
     return [
         Course(
             arm=arm,
             parameter=names[k],
-            like=named_parameter(names[k]).quantity,
+            like=parameters[k].quantity,
             dates=tuple(one.visit.date for one in own),
             days=np.array([one.visit.day for one in own]),
             values=np.array([one.values[k] for one in own]),
             deviations=np.array([one.deviations[k] for one in own]),
             unit=own[0].units[k],
-            part=names[k].partition(".")[0],
+            part=parameters[k].owner,
         )
         for arm, own in visits_by_arm(done, names).items()
         for k in followed

@@ -11,18 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from armid.apart import refuse_inputs_within
 from armid.arrays import FloatArray
 from armid.cluster.workers import Workers, open_workers
 from armid.documents import read_json, write_json
 from armid.errors import InputError
-from armid.estimation.population import (
-    FEWEST_ARMS,
-    Population,
-    Told,
-    fit_population,
-    shrunk,
-    told_by,
-)
+from armid.estimation.population import FEWEST_ARMS, Population, Told, fit_population, shrunk, told_by
 from armid.fleets.drift import FALSE_ALARMS, Drift, drifts
 from armid.fleets.sharpened import sharpened_courses
 from armid.fleets.table import Visit, read_visits
@@ -135,7 +129,8 @@ class Fleet(Outcome):
 
     def _heading(self) -> str:
         used = sum(one.counts for one in self.visits)
-        return f"{len(self.arms)} arms, {len(self.visits)} visits ({used} in the statistics), {len(self.alarms)} alarms"
+        ill = ", ".join(dict.fromkeys(one.arm for one in self.alarms)) or "no arm"
+        return f"{len(self.arms)} arms, {len(self.visits)} visits ({used} in the statistics); needs service: {ill}"
 
     def _tables(self) -> tuple[Table, ...]:
         return (self.arm_table(), self.alarm_table(), *self.spread_tables())
@@ -258,6 +253,7 @@ def fleet(
     if not 0.0 < false_alarms < 1.0:
         raise InputError("--false-alarms", f"{false_alarms}", "expected a probability between 0 and 1")
     visits = read_visits(table, robot) if isinstance(table, str | Path) else tuple(table)
+    refuse_inputs_within(out, (table, robot, *(path for visit in visits for path in (visit.robot, *visit.logs))))
     words = {
         "friction": friction,
         "rotor_inertia": rotor_inertia,

@@ -24,6 +24,7 @@ from armid.identifiability.rank import (
 )
 from armid.identifiability.select import choose_columns
 from armid.information.information import Information
+from armid.parameters.space import Parameter, named_parameters
 
 
 class Category(StrEnum):
@@ -85,6 +86,16 @@ class BaseParameters:
 
     def __len__(self) -> int:
         return len(self.independent)
+
+    @property
+    def standard(self) -> tuple[Parameter, ...]:
+        """What the standard parameters are, in the order of `parameters`."""
+        return named_parameters(self.parameters)
+
+    @property
+    def leading(self) -> tuple[Parameter, ...]:
+        """What the leading parameter of every base parameter is, in the order of `names`."""
+        return named_parameters(self.names)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

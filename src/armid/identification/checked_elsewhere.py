@@ -12,7 +12,7 @@ from armid.cluster.workers import in_order, open_workers
 from armid.errors import ArmidError
 from armid.identification.records import STEP_SHARES
 from armid.logs.read import ReadOptions
-from armid.logs.recording import CheckedFile, Recording, checked_file, open_recording, recording_of
+from armid.logs.recording import CheckedFile, Recording, checked_file, open_recording, recording_of, referenced
 from armid.robot.robot import Robot
 
 Progress = Callable[[str], None]
@@ -36,8 +36,8 @@ class Refusal:
     reason: str
 
 
-def check_there(task: CheckTask) -> CheckedFile | Refusal | None:
-    """On a worker: what is known of a file; None when it has to be opened where it is used."""
+def check_there(task: CheckTask) -> CheckedFile | Refusal:
+    """On a worker: what is known of a file."""
     try:
         return checked_file(task.path, task.robot, options=task.options, fraction=task.fraction, shares=STEP_SHARES)
     except ArmidError as error:
@@ -70,6 +70,16 @@ def checked_openers(
         answers = in_order(workers, check_there, tasks, "logs checked")
     found = dict(zip(seen, answers, strict=True))
     return [(Path(path).name, partial(_opened, found.get(k), path, robot, options)) for k, path in enumerate(paths)]
+
+
+def opened_for(path: str, robot: Robot, options: ReadOptions | None, cluster: Any) -> Recording:
+    """The only recording, opened and checked here; one too long to be held can be gone through by workers that see its file."""
+    recording = open_recording(path, robot, options=options)
+    full = str(Path(path).resolve())
+    if not recording.streamed:
+        return recording
+    with open_workers(cluster) as workers:
+        return referenced(recording, full, options) if workers.sees([full])[0] else recording
 
 
 def _opened(answer: CheckedFile | Refusal | None, path: str, robot: Robot, options: ReadOptions | None) -> Recording:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from armid.cluster.tree import WIDTH
 from armid.cluster.workers import Kept, Workers, in_order
@@ -15,6 +16,7 @@ from armid.identification.gains import DriveGains
 from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.logs.log import Channel
 from armid.logs.recording import Recording, RecordingReference
+from armid.logs.row_groups import RowGroup
 from armid.logs.samples import Samples
 from armid.notes import Note
 from armid.parameters.effects import Effects
@@ -36,8 +38,8 @@ _LARGEST_GROUP = 16
 _TASKS_EACH = 4
 """Tasks for every worker in each pass, so that none waits long for another."""
 
-_OPEN = 8
-"""Recordings that a worker has open: what is asked of one is asked in a row."""
+_OPEN = 64
+"""Recordings that a worker has open; what was read of all of them together is bounded (`armid.logs.shelf`)."""
 
 
 def resolved_for(recording: Recording, settings: Conditioning) -> Conditioning:
@@ -58,8 +60,12 @@ def pieces_of(recording: Recording, settings: Conditioning, *, begin: bool = Fal
     if not recording.streamed:
         yield recording.condition(own)
         return
-    rate = recording.resolved(own).rate or 100.0
-    yield from recording.samples(own, context=int(_CONTEXT_SECONDS * min(rate, 1e4)), begin=begin)
+    yield from recording.samples(own, context=_context(recording, own), begin=begin)
+
+
+def _context(recording: Recording, settings: Conditioning) -> int:
+    """Samples of the neighbouring pieces."""
+    return int(_CONTEXT_SECONDS * min(recording.resolved(settings).rate or 100.0, 1e4))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -115,8 +121,11 @@ class RunMaker:
         """What was found about a recording, and how it is conditioned."""
         return (*recording.notes, *recording.conditioning_notes(resolved_for(recording, self.conditioning)))
 
-    def __call__(self, group: Sequence[Sequence[RecordingReference]]) -> Pile:
-        """On a worker: the runs of every part of some recordings."""
+    def __call__(self, group: _Rows | Sequence[Sequence[RecordingReference]]) -> Pile:
+        """On a worker: the runs of every part of some recordings, or of some rows of a long one."""
+        if isinstance(group, _Rows):
+            runs = tuple(run for samples in group.rows.samples(self.robot) for run in self.runs(samples))
+            return Pile(tuple(runs if k == group.part else () for k in range(group.parts)), group.notes)
         parts: list[list[Run]] = [[] for _ in group[0]]
         notes: list[Note] = []
         for references in group:
@@ -128,28 +137,48 @@ class RunMaker:
 
     def _elsewhere(self, parts: Sequence[Sequence[Recording]], workers: Workers) -> Made:
         """Runs that are kept by workers; those of recordings that they cannot read themselves are made here and sent."""
-        pairs = list(zip(*parts, strict=True))
-        groups: list[list[tuple[RecordingReference, ...]]] = []
-        alone: dict[int, tuple[Recording, ...]] = {}
-        size = group_size(len(pairs), workers.count)
-        for pair in pairs:
-            references = tuple(recording.reference for recording in pair if recording.reference is not None)
-            if len(references) < len(pair):
-                alone[len(groups)] = pair
-                groups.append([])
-            elif groups and 0 < len(groups[-1]) < size:
-                groups[-1].append(references)
-            else:
-                groups.append([references])
-        there = [k for k in range(len(groups)) if k not in alone]
-        label = "logs conditioned" if size == 1 else f"groups of {size} logs conditioned"
-        kept = dict(zip(there, workers.keep(self, [groups[k] for k in there], label=label), strict=True))
+        tasks = self._tasks(list(zip(*parts, strict=True)), workers.count)
+        there = [k for k, task in enumerate(tasks) if not isinstance(task, _Alone)]
+        kept = dict(zip(there, workers.keep(self, [tasks[k] for k in there], label=_label(tasks)), strict=True))
         piles: list[Kept] = []
-        for k in range(len(groups)):
-            piles += [kept[k]] if k in kept else [workers.keep(_sent, [made])[0] for made in self._pieces(alone[k])]
+        for k, task in enumerate(tasks):
+            mine = task.parts if isinstance(task, _Alone) else ()
+            piles += [workers.keep(_sent, [made])[0] for made in self._pieces(mine)] if mine else [kept[k]]
         facts = list(workers.each(_facts, piles))
         runs = [RunsElsewhere(workers, piles, [own[part] for own, _ in facts], part=part) for part in range(len(parts))]
         return Made(tuple(runs), tuple(note for _, notes in facts for note in notes))
+
+    def _tasks(self, pairs: Sequence[tuple[Recording, ...]], workers: int) -> list[_Task]:
+        """What the parts of every recording are made by: a group of recordings, groups of rows of a long one, or here."""
+        tasks: list[_Task] = []
+        size = group_size(len(pairs), workers)
+        for pair in pairs:
+            references = tuple(recording.reference for recording in pair if recording.reference is not None)
+            rows = self._rows(pair, workers) if any(recording.streamed for recording in pair) else None
+            last = tasks[-1] if tasks else None
+            if rows is not None:
+                tasks += rows
+            elif len(references) < len(pair) or any(recording.streamed for recording in pair):
+                tasks.append(_Alone(pair))
+            elif isinstance(last, list) and len(last) < size:
+                last.append(references)
+            else:
+                tasks.append([references])
+        return tasks
+
+    def _rows(self, pair: tuple[Recording, ...], workers: int) -> list[_Rows] | None:
+        """Groups of rows of every part of a long recording; None where one of the parts is not divided."""
+        out: list[_Rows] = []
+        for part, recording in enumerate(pair):
+            own = resolved_for(recording, self.conditioning)
+            found = recording.row_groups(
+                own, context=_context(recording, own), size=partial(group_size, workers=workers)
+            )
+            if found is None:
+                return None
+            said = self._said(recording) if part == 0 else ()
+            out += [_Rows(rows, part, len(pair), () if k else said) for k, rows in enumerate(found)]
+        return out
 
     def _pieces(self, parts: Sequence[Recording]) -> Iterator[Pile]:
         """Runs of a recording made here, one by one: a long one is never whole in memory."""
@@ -158,6 +187,32 @@ class RunMaker:
             for run in self.each(recording):
                 yield Pile(tuple((run,) if k == i else () for i in range(len(parts))), notes)
                 notes = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows of one part of a long recording.
+
+    Args:
+        rows: where they are.
+        part, parts: which part, of how many.
+        notes: on the recording, with the first of its groups.
+    """
+
+    rows: RowGroup
+    part: int
+    parts: int
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Alone:
+    """Parts of a recording that workers cannot read themselves."""
+
+    parts: tuple[Recording, ...]
+
+
+_Task = list[tuple[RecordingReference, ...]] | _Rows | _Alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +226,14 @@ class Made:
 
     runs: tuple[Sequence[Run], ...]
     notes: tuple[Note, ...]
+
+
+def _label(tasks: Sequence[_Task]) -> str:
+    """Of the progress."""
+    sizes = [len(task) for task in tasks if isinstance(task, list)]
+    if any(isinstance(task, _Rows) for task in tasks):
+        return "groups of logs and rows conditioned" if sizes else "groups of rows conditioned"
+    return "logs conditioned" if max(sizes, default=1) == 1 else f"groups of {max(sizes)} logs conditioned"
 
 
 def group_size(recordings: int, workers: int) -> int:
@@ -261,7 +324,7 @@ def choice_samples(
     """
     chosen = _evenly_chosen(recordings)
     share = max(CHOICE_SAMPLES // len(chosen), 1)
-    far = {} if workers is None else {k: r.reference for k, r in enumerate(chosen) if r.reference is not None}
+    far = {k: r.reference for k, r in enumerate(chosen) if r.reference is not None and not r.streamed}
     found: dict[int, list[Samples]] = {}
     if workers is not None and far:
         begin = _Beginning(chosen[0].robot, settings, share)

@@ -13,7 +13,6 @@ from math import inf, isfinite, nan
 
 import numpy as np
 
-from armid.arrays import FloatArray
 from armid.estimation.estimate import NORMAL_95
 from armid.estimation.imperfections import FACTORS, Eliminated, block_spreads
 from armid.estimation.least_squares import WeightedLeastSquares
@@ -22,12 +21,25 @@ from armid.estimation.reversals import classed_information
 from armid.estimation.run import Run, each_run, information_of
 from armid.estimation.runs import before, changed_runs, lengths_of
 from armid.identifiability.base import BaseParameters
+from armid.identification.candidates import (
+    EXPERIMENTS,
+    SUSPECTED,
+    Seen,
+    possible_size,
+    share_of_channels,
+    significant,
+    tied,
+    together,
+    undoing_words,
+    unless,
+)
+from armid.identification.described_bodies import scale_faults
 from armid.identification.faults import Answer, Fault
-from armid.identification.gear_ratio import gear_ratio_faults
+from armid.identification.freed_runs import Squares, WithoutDrift, seconds_of
 from armid.identification.imperfections import RowNoise, RowsBeside, reference_of
 from armid.identification.sensors import Imperfections, Sized, corrected_runs
-from armid.identification.stamped_clock import clock_words
 from armid.identification.thresholds import (
+    FAR_APART,
     FAULT_DECISIVE,
     FAULT_DEVIATIONS,
     FAULT_EXCLUDED,
@@ -35,19 +47,7 @@ from armid.identification.thresholds import (
     FAULT_SHARE,
 )
 from armid.robot.robot import Robot
-from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection, imperfections
-
-SUSPECTED = (
-    Family.GAIN,
-    Family.DELAY,
-    Family.COMMON_DELAY,
-    Family.ZERO,
-    Family.SCALE,
-    Family.CLOCK,
-    Family.TILT,
-    Family.DRIFT,
-)
-"""Families that are faults of a recording when they are large."""
+from armid.rows.imperfections import ColumnReference, Family, Imperfection, imperfections
 
 _RIVALS = (Family.ASYMMETRIC, Family.QUADRATIC, Family.CUBIC, Family.STRIBECK, Family.REVERSAL, Family.ROTOR)
 """What stands beside every candidate, so that the arm itself is not taken for a sensor: shapes of friction with their base
@@ -68,14 +68,8 @@ _BLOCKS = (5, 20)
 _MOST_FAULTS = 4
 """That are looked for one after the other."""
 
-_REFINED = 2
+_REFINED = 3
 """Of the best candidates that are undone exactly before they are compared: far from zero columns rank only roughly."""
-
-_LIKELY = 3.0
-"""Deviations, by the noise that holds the fault as well, from which on a candidate is undone and looked at again."""
-
-_CHANNELS = 7.0
-"""Of the arms that shares of the residual were set on: a fault of one joint of fourteen explains half as much of the whole."""
 
 _STEPS = 5
 """Of Gauss-Newton at most."""
@@ -85,18 +79,6 @@ _SETTLED = 0.002
 
 _WITHIN = 0.2
 """Deviations by which a fault may still move once its joint's own rows count by the noise they have without it."""
-
-EXPERIMENTS = {
-    Family.GAIN: "carry a weighed payload in a second recording (--payload both)",
-    Family.ZERO: "drive to a mechanical reference, or calibrate the arm",
-    Family.SCALE: "record a motion over a larger range, or calibrate the arm",
-    Family.CLOCK: "record a faster motion, or compare the stamps with another clock",
-    Family.TILT: "put a level on the base, or use --find-gravity with a motion of all joints",
-    Family.DELAY: "record a faster motion of this joint",
-    Family.COMMON_DELAY: "record a faster motion",
-    Family.DRIFT: "return to the same poses at the end of the recording",
-}
-"""What would decide a fault of a family."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -110,35 +92,6 @@ class Detection:
 
     faults: tuple[Fault, ...]
     undone: Imperfections | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
-    """A candidate as the rows show it.
-
-    Args:
-        item: which.
-        size: its estimate.
-        deviation: by the noise of the rows.
-        taken: squared error it takes away.
-        spread: deviation by what leaving out blocks of time changes.
-    """
-
-    item: Imperfection
-    size: float
-    deviation: float
-    taken: float
-    spread: float = 0.0
-
-    @property
-    def half(self) -> float:
-        """Of the 95 % interval: the wider of the two."""
-        return NORMAL_95 * max(self.deviation, self.spread)
-
-    def whole(self, size: float) -> _Seen:
-        """What was undone, of so much, from what is seen once it is: shares of what was multiplied multiply."""
-        factor = 1.0 + size if self.item.unit == "1" else 1.0
-        return replace(self, size=size, deviation=factor * self.deviation, spread=factor * self.spread)
 
 
 def detect(
@@ -173,6 +126,7 @@ def detect(
     rivals = tuple(i for i in imperfections(robot, effects, reference, _RIVALS) if i.scale in (0.0, 0.1))
     noise = RowsBeside(train, base, (), most=_LOOKED_AT).noise(estimate)
     search = _Detector(
+        robot=robot,
         train=train,
         held_out=held_out,
         base=base,
@@ -185,35 +139,9 @@ def detect(
     return search.run(candidates)
 
 
-@dataclass(frozen=True, eq=False)
-class _Squares:
-    """Of one run: sums of squared errors by channel in recorded units, and how many there are."""
-
-    standard: FloatArray
-
-    def __call__(self, run: Run) -> tuple[FloatArray, int]:
-        scale = np.array(run.torque_scale) if run.torque_scale else 1.0
-        return np.sum((run.residuals(self.standard) * scale) ** 2, axis=0), len(run)
-
-
-@dataclass(frozen=True, eq=False)
-class _WithoutDrift:
-    """A run that begins after so many samples, without torque that grows over the samples of all runs by a slope [N m or N]."""
-
-    slope: FloatArray
-    total: int
-
-    def __call__(self, run: Run, first: int) -> Run:
-        elapsed = (first + np.arange(len(run))) / self.total - 0.5
-        return replace(run, y=run.y - np.outer(elapsed, self.slope))
-
-
-def _seconds(run: Run) -> float:
-    return len(run) / run.rate
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Detector:
+    robot: Robot
     train: Sequence[Run]
     held_out: Sequence[Run]
     base: BaseParameters
@@ -233,17 +161,12 @@ class _Detector:
         found: dict[Imperfection, Fault] = {}
         drifts: tuple[Sized, ...] = ()
         refused: set[Imperfection] = set()
+        rivals: dict[Imperfection, Fault] = {}
+        doubtful: set[Imperfection] = set()
         noise, before = self.noise, self._held_out_error(record)
         seen, energy = self._scan(record, drifts, candidates, noise)
         while len(found) < _MOST_FAULTS:
-            best = sorted(
-                (
-                    s
-                    for s in seen
-                    if s.item not in found and s.item not in refused and _significant(s, energy, self._share)
-                ),
-                key=lambda s: -s.taken,
-            )[:_REFINED]
+            best = self._best([s for s in seen if s.item not in found and s.item not in refused], energy)
             if not best:
                 break
             if best[0].item.family is Family.DRIFT:
@@ -261,12 +184,13 @@ class _Detector:
                 seen, energy = self._scan(record, drifts, candidates, noise)
                 continue
             refined = [self._refined(record, drifts, s, noise) for s in best if s.item.family is not Family.DRIFT]
-            trial, left = min(refined, key=lambda pair: pair[1])
+            left = min(rest for _, rest in refined)
+            trial, *as_good = self._described([trial for trial, rest in refined if tied(energy, left, rest)], drifts)
             trial, quiet, own = self._settled(trial, drifts)
             item, size = trial.sizes[-1].item, trial.sizes[-1].value
             after = self._held_out_error(trial)
             change, explains = float(np.exp(after - before)) - 1.0, 1.0 - left / energy
-            unsure = abs(size) <= FAULT_DEVIATIONS.value * own.deviation
+            unsure = abs(size) <= FAULT_DEVIATIONS.value * own.whole(size).deviation
             if unsure or explains < self._share * FAULT_SHARE.value or change >= 0.0:
                 refused.add(item)
                 continue
@@ -275,9 +199,57 @@ class _Detector:
             seen, energy = self._scan(record, drifts, candidates, noise)
             own = next(s for s in seen if s.item == item).whole(size)
             found[item] = self._fault(own, Answer.FOUND, explains=explains, change=change)
-        others = [self._answered(s, energy) for s in seen if s.item not in found]
-        faults = (*found.values(), *gear_ratio_faults(tuple(found.values())), *others, *self._undecidable())
-        return Detection(faults=faults, undone=record if record.sizes else None)
+            if as_good:
+                others = {other.sizes[-1].item: self._rival(other.sizes[-1], found[item]) for other in as_good}
+                found[item] = unless(found[item], [rival.name for rival in others.values()])
+                rivals |= others
+                doubtful.add(item)
+        rest = [rivals.get(s.item) or self._answered(s, energy) for s in seen if s.item not in found]
+        certain = tuple(sized for sized in record.sizes if sized.item not in doubtful)
+        undone = replace(record, sizes=certain) if certain else None
+        return Detection(faults=(*found.values(), *rest, *self._scale(record, drifts)), undone=undone)
+
+    def _best(self, seen: Sequence[Seen], energy: float) -> list[Seen]:
+        """Those worth undoing, by what they take away."""
+        worth = [s for s in seen if significant(s, energy, self._share)]
+        return sorted(worth, key=lambda s: -s.taken)[:_REFINED]
+
+    def _scale(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Fault, ...]:
+        """What no recording of the arm alone can tell from other bodies, held against the description."""
+        runs = self._freed(record, drifts)
+        estimate = WeightedLeastSquares().fit(classed_information(runs), self.base)
+        rows = self._fitted(record, drifts)[1].rows_per_sample
+        return scale_faults(self.robot, estimate, rows_per_sample=rows, gains_known=self.gains_known)
+
+    def _described(self, tied: Sequence[Imperfections], drifts: Sequence[Sized]) -> list[Imperfections]:
+        """Trials that are as good as each other, those that the described weight speaks against left out, the simplest first.
+
+        Without velocities a clock that runs fast and weight that is missing are the same to the torque; but undone as the wrong
+        one of the two, all bodies come out too light or too heavy alike.
+        """
+        order = sorted(tied, key=lambda trial: SUSPECTED.index(trial.sizes[-1].item.family))
+        if len(order) == 1 or self.gains_known:
+            return order
+        scales = [self._scale(trial, drifts)[0] for trial in order]
+        kept = [
+            trial
+            for trial, scale in zip(order, scales, strict=True)
+            if abs(scale.estimate) < FAR_APART.value * scale.standard_deviation
+        ]
+        return kept or order
+
+    def _rival(self, sized: Sized, found: Fault) -> Fault:
+        """What explains as much as something that was found, and may be there in its place."""
+        item, other = sized.item, f"explains as much as {found.name}, and one of the two is there"
+        return Fault(
+            kind=f"{item.family.value} {item.part}".strip(),
+            joint=None if item.joint is None else self.train[0].channels[item.joint],
+            estimate=sized.value,
+            unit=item.unit,
+            tolerance=item.tolerance,
+            explains=found.explains,
+            experiment=f"{other}: {EXPERIMENTS[item.family]}",
+        )
 
     def _freed(self, record: Imperfections, drifts: Sequence[Sized]) -> Sequence[Run]:
         """The training runs without what a record holds and without drifts."""
@@ -288,7 +260,7 @@ class _Detector:
         for drift in drifts:
             slope[drift.item.joint] += drift.value
         lengths = lengths_of(runs)
-        return changed_runs(runs, _WithoutDrift(slope, sum(lengths)), before(lengths))
+        return changed_runs(runs, WithoutDrift(slope, sum(lengths)), before(lengths))
 
     def _fitted(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Imperfections, RowNoise]:
         """The record with the model that fits runs freed from what it holds, and the noise of their rows.
@@ -308,7 +280,7 @@ class _Detector:
         drifts: Sequence[Sized],
         candidates: Sequence[Imperfection],
         noise: RowNoise,
-    ) -> tuple[list[_Seen], float]:
+    ) -> tuple[list[Seen], float]:
         """Every candidate alone, and the squared error without any."""
         runs = self._freed(record, drifts)
         beside = (*self.rivals, *(d.item for d in drifts if (d.item,) != tuple(candidates)))
@@ -325,7 +297,7 @@ class _Detector:
         seen = []
         for k, (item, spread) in enumerate(zip(candidates, spreads, strict=True)):
             size, deviation, taken = left.alone(k)
-            seen.append(_Seen(item=item, size=size, deviation=deviation, taken=taken, spread=float(spread)))
+            seen.append(Seen(item=item, size=size, deviation=deviation, taken=taken, spread=float(spread)))
         return seen, energy
 
     @property
@@ -336,26 +308,26 @@ class _Detector:
     @property
     def _blocks(self) -> int:
         """Blocks of time that are left out in turn."""
-        seconds = sum(each_run(self.train, _seconds))
+        seconds = sum(each_run(self.train, seconds_of))
         return int(np.clip(seconds, *_BLOCKS))
 
     def _refined(
-        self, record: Imperfections, drifts: Sequence[Sized], seen: _Seen, noise: RowNoise
+        self, record: Imperfections, drifts: Sequence[Sized], seen: Seen, noise: RowNoise
     ) -> tuple[Imperfections, float]:
         """The record with this candidate undone exactly, and the squared error that is left."""
         size, item = seen.size, seen.item
         energy = inf
         for _ in range(_STEPS):
-            with_it = (*record.sizes, Sized(item, _possible(item, size), nan))
+            with_it = (*record.sizes, Sized(item, possible_size(item, size), nan))
             trial, _ = self._fitted(replace(record, sizes=with_it), drifts)
             scaled = _in_units_of(trial, record, noise)
             (again,), energy = self._scan(trial, drifts, (item,), scaled)
             if not isfinite(again.deviation) or abs(again.size) < _SETTLED * max(abs(size), item.tolerance):
                 break
-            size = _together(item, _possible(item, size), again.size)
+            size = together(item, possible_size(item, size), again.size)
         return trial, energy
 
-    def _settled(self, trial: Imperfections, drifts: Sequence[Sized]) -> tuple[Imperfections, RowNoise, _Seen]:
+    def _settled(self, trial: Imperfections, drifts: Sequence[Sized]) -> tuple[Imperfections, RowNoise, Seen]:
         """The trial with its last size as rows weighed by the noise of sound ones have it, that noise, and what is left of it.
 
         With the noise that the fault made its own joint hardly counted, and the others said how large it is.
@@ -367,7 +339,7 @@ class _Detector:
             size = trial.sizes[-1].value
             if not isfinite(left.deviation) or abs(left.size) < _WITHIN * left.deviation:
                 break
-            better = _possible(item, _together(item, size, left.size))
+            better = possible_size(item, together(item, size, left.size))
             trial = replace(trial, sizes=(*trial.sizes[:-1], Sized(item, better, nan)))
         return trial, noise, left
 
@@ -380,11 +352,11 @@ class _Detector:
         if not len(self.held_out):
             return nan
         base = WeightedLeastSquares().fit(information_of(corrected_runs(self.train, record)), self.base)
-        squares = each_run(corrected_runs(self.held_out, record), _Squares(base.standard))
+        squares = each_run(corrected_runs(self.held_out, record), Squares(base.standard))
         total, count = (sum(parts) for parts in zip(*squares, strict=True))
         return 0.5 * float(np.mean(np.log(np.maximum(total, 1e-300) / count)))
 
-    def _answered(self, seen: _Seen, whole: float) -> Fault:
+    def _answered(self, seen: Seen, whole: float) -> Fault:
         """What is said of a candidate that was not found.
 
         Excluded is only what the interval neither reaches nor lies beyond. A size that is beyond its tolerance without doubt, yet
@@ -396,7 +368,7 @@ class _Detector:
         answer = Answer.UNDECIDABLE if beyond or reached else Answer.EXCLUDED
         return self._fault(seen, answer, explains=seen.taken / whole if isfinite(seen.deviation) else 0.0)
 
-    def _fault(self, seen: _Seen, answer: Answer, *, explains: float, change: float = nan) -> Fault:
+    def _fault(self, seen: Seen, answer: Answer, *, explains: float, change: float = nan) -> Fault:
         item, half = seen.item, seen.half
         delays = item.family in (Family.DELAY, Family.COMMON_DELAY)
         limit = max(FACTORS[-1] * item.tolerance, self.delay if delays else 0.0)
@@ -416,87 +388,13 @@ class _Detector:
             answer=answer,
             explains=float(np.clip(explains, 0.0, 1.0)),
             held_out_change=change,
-            words=_words(item, seen.size, self.train[0].channels) if answer is Answer.FOUND else "",
+            words=undoing_words(item, seen.size, self.train[0].channels) if answer is Answer.FOUND else "",
             experiment=EXPERIMENTS[item.family] if answer is Answer.UNDECIDABLE else "",
             large=large,
         )
 
-    def _undecidable(self) -> tuple[Fault, ...]:
-        """What no recording of the arm alone can tell from other bodies."""
-        weighed = "carry a weighed payload in a second recording (--payload both)"
-        named = "record with and without it (--payload both), or name it in the mapping (conditions: {payload: 1.5})"
-        payload = Fault(kind="payload", unit="kg", experiment=named)
-        if self.gains_known:
-            return (payload,)
-        return Fault(kind="common gain", unit="1", tolerance=KINDS[Family.GAIN].tolerance, experiment=weighed), payload
-
-
-def _together(item: Imperfection, size: float, more: float) -> float:
-    """An error of this size on top of another: shares multiply."""
-    return (1.0 + size) * (1.0 + more) - 1.0 if item.unit == "1" else size + more
-
-
-def _possible(item: Imperfection, size: float) -> float:
-    """A size that can be undone: of a share at least a tenth is left."""
-    return max(size, -0.9) if item.unit == "1" else size
-
 
 def _in_units_of(trial: Imperfections, record: Imperfections, noise: RowNoise) -> RowNoise:
     """Noise of a record's rows for those of a trial, in which torques have other gains: errors of both compare."""
-    ratio = (1.0 + record.per_joint(Family.GAIN)) / (1.0 + trial.per_joint(Family.GAIN))
+    ratio = (1.0 + record.gains) / (1.0 + trial.gains)
     return replace(noise, sigma=noise.sigma * ratio)
-
-
-def share_of_channels(count: int) -> float:
-    """Factor on shares of the squared residual that were set for arms of seven joints, for those of more."""
-    return min(1.0, _CHANNELS / count)
-
-
-def _significant(seen: _Seen, energy: float, share: float) -> bool:
-    """Beyond its tolerance, worth looking at, and likely beyond chance; that is settled once it is undone."""
-    likely = abs(seen.size) > _LIKELY * seen.deviation
-    return likely and abs(seen.size) > seen.item.tolerance and seen.taken > share * FAULT_SHARE.value * energy
-
-
-def _words(item: Imperfection, size: float, joints: Sequence[str]) -> str:
-    """What undoes it, as the mapping or the command line says it."""
-    match item.family:
-        case Family.GAIN:
-            return f"torque: {{gain: {1.0 / (1.0 + size):.4g}}}"
-        case Family.SCALE:
-            return f"position: {{gain: {1.0 / (1.0 + size):.4g}}}"
-        case Family.ZERO:
-            return f"position: {{offset: {-size:.4g}}}"
-        case Family.DELAY if item.joint is not None:
-            return f"sensors: FILE with joints: {{{joints[item.joint]}: {{delay: {size:.4g}}}}}"
-        case Family.COMMON_DELAY:
-            return f"--torque-delay-ms {1e3 * size:.3g}"
-        case Family.TILT:
-            return "--find-gravity"
-        case Family.CLOCK:
-            return clock_words(size)
-        case _:
-            return ""
-
-
-def not_looked_for(remedy: str) -> tuple[Fault, ...]:
-    """Every kind of fault, where nothing can be said about any.
-
-    Args:
-        remedy: after which something could be.
-    """
-    return tuple(
-        Fault(kind=family.value, unit=KINDS[family].unit, tolerance=KINDS[family].tolerance, experiment=remedy)
-        for family in SUSPECTED
-    )
-
-
-def undone_faults(faults: Sequence[Fault], undone: Imperfections | None) -> tuple[Fault, ...]:
-    """The faults, with those that were undone marked."""
-    if undone is None:
-        return tuple(faults)
-    kinds = {
-        (f"{s.item.family.value} {s.item.part}".strip(), None if s.item.joint is None else undone.joints[s.item.joint])
-        for s in undone.sizes
-    }
-    return tuple(replace(fault, corrected=(fault.kind, fault.joint) in kinds) for fault in faults)

@@ -23,7 +23,6 @@ from armid.identifiability.base import BaseParameters
 from armid.identifiability.structure import structural_base
 from armid.information.information import Information
 from armid.information.solve import belief, solve
-from armid.parameters.space import named_parameter
 from armid.rows.friction import Shape, Shapes, shape_values
 
 __all__ = ["FrictionSearch", "Shape", "ShapeFit", "Shapes", "rigid_part", "scale_deviations", "shape_values"]
@@ -172,8 +171,8 @@ def _with_load(runs: Sequence[Run], shapes: Shapes, estimate: Estimate) -> tuple
 
 def rigid_part(estimate: Estimate) -> dict[str, float]:
     """The estimate's standard parameters without friction, rotor inertia and offsets; those that are not zero."""
-    named = zip(estimate.base.parameters, estimate.standard, strict=True)
-    return {name: float(value) for name, value in named if value != 0.0 and not named_parameter(name).of_joint}
+    valued = zip(estimate.base.standard, estimate.standard, strict=True)
+    return {one.name: float(value) for one, value in valued if value != 0.0 and not one.of_joint}
 
 
 def _tangents(build: Build, runs: Sequence[Run], shapes: Shapes, standard: FloatArray) -> tuple[Run, ...]:

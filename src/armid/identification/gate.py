@@ -214,7 +214,7 @@ def physical_checks(
             + (f"at least {certificates.mass_matrix_bound:.2g} everywhere" if certificates.proven else "not proven"),
         ),
         Check(
-            code="free-estimate-physical",
+            code="unconstrained-physical",
             passed=certificates.free_estimate_is_physical,
             value=certificates.distance,
             limit=certificates.distance_limit,

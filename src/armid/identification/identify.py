@@ -126,7 +126,8 @@ def identify(
         if asked.calibrated is not None:
             train, held_out = (tuple(asked.calibrated.moved(log) for log in part) for part in (train, held_out))
             arm, settings = asked.calibrated.robot, replace(settings, described=arm)
-        several = there if len(train) > 1 else None  # one log is faster here than its way to a worker
+        short = len(train) == 1 and not train[0].streamed  # one that is held is faster here than its way to a worker
+        several = None if short else there
         result = run_identification(arm, train, held_out, settings, workers=several, progress=progress)
         return result if several is None else replace(result, workers=several.count, retries=several.retries)
 

@@ -15,7 +15,6 @@ from math import nan
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.cluster.tree import tree_sum
 from armid.consistency.consistent import ConsistentEstimate
 from armid.consistency.possible import PossibleBodies
 from armid.consistency.prior import nominal_prior, scaled_to_data
@@ -33,13 +32,13 @@ from armid.estimation.imperfections import (
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.reversals import classed_information, noise_along
-from armid.estimation.run import Run, each_run, information_of
+from armid.estimation.run import Run, each_run, gathered, information_of
 from armid.estimation.runs import before, lengths_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.sensors import FamilyUse, Imperfections, Sized, corrected_runs, motion_of
 from armid.information.information import ChannelInformation, Information, triangular
 from armid.kernels.evaluate import evaluate_rows, residuals
-from armid.parameters.space import OwnerKind, Parameter
+from armid.parameters.space import OwnerKind, Parameter, named_parameters
 from armid.robot.robot import Robot
 from armid.rows.imperfections import KINDS, ColumnReference, Columns, Family, Imperfection, imperfections
 from armid.words import choice
@@ -214,7 +213,7 @@ class _Scales:
 
     def __call__(self, run: Run) -> tuple[FloatArray, FloatArray, FloatArray]:
         n = torque_source([run]).robot.n_joints
-        links = np.array([not name.startswith("joint") for name in run.source.columns])
+        links = np.array([not one.of_joint for one in named_parameters(tuple(run.source.columns))])
         rigid, torque = run.predicted(np.where(links, self.standard, 0.0))[:, :n], run.y[:, :n]
         squares = (torque, torque**2, run.inputs[:, 2 * n : 3 * n] ** 2)
         sums = np.array([np.full(n, float(len(run))), *(values.sum(axis=0) for values in squares)])
@@ -238,7 +237,7 @@ def _linear_friction_apart(
 ) -> tuple[Imperfection, ...]:
     """Shapes of friction without what linear friction can do in their place: viscous, Coulomb and offset stay what they are."""
     shapes = [item for item in items if item.family in _SHAPES]
-    grams, products = tree_sum(each_run(runs, _FrictionProducts(reference, tuple(shapes), _every(runs))), _both_added)
+    grams, products = gathered(runs, _FrictionProducts(reference, tuple(shapes), _every(runs)), _both_added)
     apart = {
         item: replace(item, linear=tuple(np.linalg.lstsq(grams[item.joint or 0], h, rcond=1e-12)[0].tolist()))
         for item, h in zip(shapes, products, strict=True)
@@ -372,11 +371,16 @@ class RowsBeside:
             folds=folds,
         )
         width = len(self._base) + len(self._items) + 1
-        factors = [np.zeros((width, width)) for _ in range(folds)]
-        for own in each_run(self._runs, rows, before(lengths), before(thin)):
-            for k, factor in own.items():
-                factors[k] = triangular(np.vstack([factors[k], factor]))
-        return factors
+        found = gathered(self._runs, rows, _stacked, before(lengths), before(thin))
+        # In one layout of memory, so that what follows rounds alike wherever they come from.
+        return [np.array(found.get(k, np.zeros((width, width))), order="C") for k in range(folds)]
+
+
+def _stacked(parts: Sequence[dict[int, FloatArray]]) -> dict[int, FloatArray]:
+    """Factors of blocks of time of a few runs, block by block."""
+    blocks = sorted({k for part in parts for k in part})
+    same = {k: [part[k] for part in parts if k in part] for k in blocks}
+    return {k: own[0] if len(own) == 1 else triangular(np.vstack(own)) for k, own in same.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,21 +445,19 @@ class _RowFactors:
 
 def _effects(items: Sequence[Imperfection], blocks: BlockFactors) -> list[Effect]:
     """Families as sets of columns; those that bodies can stand in for keep their base tolerance unless the rows decide them."""
-    groups: dict[str, list[int]] = {}
+    groups: dict[tuple[Family, float], list[int]] = {}
     for k, item in enumerate(items):
-        name = item.family.value + (f"@{item.scale:g}" if item.scale else "")
-        groups.setdefault(name, []).append(k)
+        groups.setdefault((item.family, item.scale), []).append(k)
     out = []
-    for name, columns in groups.items():
-        effect = Effect(name, np.array(columns, dtype=np.intp))
-        if KINDS[_family(effect)].aliases and blocks.resolution(effect) < RESOLVED:
+    for (family, _), columns in groups.items():
+        effect = Effect(family.value, np.array(columns, dtype=np.intp))
+        if KINDS[family].aliases and blocks.resolution(effect) < RESOLVED:
             effect = replace(effect, largest=1.0)
         out.append(effect)
-    return out
-
-
-def _family(effect: Effect) -> Family:
-    return Family(effect.name.partition("@")[0])
+    late = next((effect for effect in out if effect.family == Family.REVERSAL), None)
+    # Friction that turns around late looks like all of a joint's torque coming late, and moves no rotor inertia: where the two
+    # explain the same, it is friction. Faults are looked for beside it likewise.
+    return [replace(effect, rival=late) if effect.family == Family.DELAY else effect for effect in out]
 
 
 def _uses(
@@ -468,7 +470,7 @@ def _uses(
     for effect, factor, share in chosen:
         rest = [pair for pair in picked if pair[0] is not effect]
         change = nan if held_out is None else float(np.sqrt(whole / _error_on(held_out, blocks, rest))) - 1.0
-        out.append(FamilyUse(family=_family(effect), factor=factor, explains=1.0 - share, held_out=change))
+        out.append(FamilyUse(family=Family(effect.family), factor=factor, explains=1.0 - share, held_out=change))
     return tuple(out)
 
 
@@ -521,7 +523,7 @@ class _Search:
             u = u + change
             record = self._recorded(record, directions @ u, consistent.values)
             runs = corrected_runs(self.train, record)
-            true = replace(noise, sigma=noise.sigma / (1.0 + record.per_joint(Family.GAIN)))
+            true = replace(noise, sigma=noise.sigma / (1.0 + record.gains))
             blocks = RowsBeside(runs, self.base, self.items).blocks(record.reference, true, folds=1)
             if np.max(np.abs(change), initial=0.0) < _SETTLED:
                 break

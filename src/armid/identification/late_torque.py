@@ -12,7 +12,8 @@ from armid.arrays import FloatArray
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, information_of
 from armid.identifiability.base import BaseParameters
-from armid.identification.detection import EXPERIMENTS, Detection
+from armid.identification.candidates import EXPERIMENTS
+from armid.identification.detection import Detection
 from armid.identification.faults import Answer, Fault
 from armid.identification.sensors import DELAYS, Imperfections, Sized
 from armid.identification.thresholds import FAULT_SHARE, TIED

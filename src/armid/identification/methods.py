@@ -35,7 +35,6 @@ from armid.logs.conditioning import Conditioning, VelocitySource, condition
 from armid.logs.log import Channel
 from armid.logs.recording import Recording
 from armid.logs.samples import concatenated
-from armid.parameters.space import named_parameter
 from armid.robot.robot import Robot
 
 _AR_ORDER = 24
@@ -320,7 +319,7 @@ def _nominal_belief(robot: Robot, information: Information, base: BaseParameters
 
 def _joint_columns(prior: Prior) -> list[float]:
     """One where a parameter belongs to a drive (its prior is centred at zero), zero elsewhere."""
-    return [1.0 if named_parameter(name).of_joint else 0.0 for name in prior.names]
+    return [1.0 if one.of_joint else 0.0 for one in prior.parameters]
 
 
 def _torque_error(

@@ -14,15 +14,15 @@ from armid.estimation.torque_error import ErrorSums
 from armid.identification.comparison import BLOCK_SECONDS, BlockSquares, Comparison, compared_blocks
 from armid.identification.motion import MotionSums, largest_speeds
 from armid.identification.thresholds import NEGLIGIBLE_ERROR, TOLERATED_RATIO
-from armid.parameters.space import named_parameter
+from armid.parameters.space import named_parameters
 from armid.robot.described import described_values
 from armid.robot.robot import Robot
 
 _MOST_TRACE_SAMPLES = 20_000
 """Per run in a result folder: enough to see anything, small enough to keep."""
 
-_MOST_TRACED = 200_000
-"""Of all runs together; longer motion is thinned out."""
+_MOST_TRACED = 100_000
+"""Samples of all runs together, 50 MB of seven joints; longer motion is thinned out."""
 
 CONSISTENT, FREE, NOMINAL, RIGID, CONSTANT = "consistent", "free", "nominal", "rigid", "constant"
 """Models that predictions are made with; `rigid` is the description without its friction."""
@@ -30,7 +30,7 @@ CONSISTENT, FREE, NOMINAL, RIGID, CONSTANT = "consistent", "free", "nominal", "r
 
 def nominal_standard(robot: Robot, names: Sequence[str]) -> FloatArray:
     """The description's own parameters in the order of the names; zero where it says nothing."""
-    return described_values(robot, map(named_parameter, names))
+    return described_values(robot, named_parameters(tuple(names)))
 
 
 def nominal_models(robot: Robot, names: Sequence[str]) -> dict[str, FloatArray]:
@@ -41,7 +41,7 @@ def nominal_models(robot: Robot, names: Sequence[str]) -> dict[str, FloatArray]:
         names: of the standard parameters.
     """
     whole = nominal_standard(robot, names)
-    return {NOMINAL: whole, RIGID: np.where([named_parameter(name).of_joint for name in names], 0.0, whole)}
+    return {NOMINAL: whole, RIGID: np.where([one.of_joint for one in named_parameters(tuple(names))], 0.0, whole)}
 
 
 def has_masses(robot: Robot) -> bool:

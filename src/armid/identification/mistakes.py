@@ -22,7 +22,7 @@ from armid.estimation.covariance import row_inflation
 from armid.estimation.imperfections import correlation_length
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, each_run, information_of
-from armid.estimation.runs import lengths_of
+from armid.estimation.runs import lengths_of, thinned_runs
 from armid.identification.faults import Answer, Fault
 from armid.identification.fit import Fit, consistent_prior
 from armid.identification.settings import Identification
@@ -31,7 +31,6 @@ from armid.information.information import Information
 from armid.information.solve import reduced
 from armid.information.status import EstimationError
 from armid.parameters.effects import TorqueSide
-from armid.parameters.space import named_parameter
 from armid.robot.robot import JointKind, Robot
 
 _LOOKED_AT = 1500
@@ -107,7 +106,7 @@ def mistakes(robot: Robot, runs: Sequence[Run], fit: Fit, settings: Identificati
         fit: to it as it is.
         settings: see there.
     """
-    thin = tuple(_thinned(runs, _LOOKED_AT))
+    thin = thinned_runs(runs, _LOOKED_AT)
     n = robot.n_joints
     if settings.effects.torques not in (TorqueSide.LINK, TorqueSide.MOTOR) or any(
         run.inputs.shape[1] > 4 * n for run in thin
@@ -129,7 +128,7 @@ def mistakes(robot: Robot, runs: Sequence[Run], fit: Fit, settings: Identificati
     answers = (*_answers(scored(signs(robot), thin, log(TIED.value))), *_not_tried(robot))
     if any(fault.answer is Answer.FOUND for fault in answers) or not _unexplained(thin, fit):
         return answers
-    return (*_answers(scored(exchanges(robot), tuple(_thinned(runs, _FEW)), 0.0)), *answers)
+    return (*_answers(scored(exchanges(robot), thinned_runs(runs, _FEW), 0.0)), *answers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,12 +209,15 @@ def _independent_rows(runs: Sequence[Run], fit: Fit) -> float:
 
     Of an arm that hardly moves there are fewer than parameters, and any hypothesis may fit.
     """
-    lengths = np.array(
-        [[correlation_length(column) for column in run.residuals(fit.estimate.standard).T] for run in runs]
-    )
+    lengths = np.array(list(each_run(runs, partial(_correlation_lengths, standard=fit.estimate.standard))))
     counts = np.array(lengths_of(runs), dtype=np.float64)
     independent = float(np.sum(counts[:, np.newaxis] / np.maximum(lengths, 1.0)))
     return max(independent - len(fit.estimate.base), 0.0) / lengths.shape[1]
+
+
+def _correlation_lengths(run: Run, standard: FloatArray) -> list[float]:
+    """Of the residuals of a run, by channel."""
+    return [correlation_length(column) for column in run.residuals(standard).T]
 
 
 def _unexplained(runs: Sequence[Run], fit: Fit) -> bool:
@@ -318,24 +320,6 @@ def _swapped(i: int, j: int, n: int, *, motion: bool) -> Change:
     return change
 
 
-def _thinned(runs: Sequence[Run], count: int) -> Iterator[Run]:
-    """Evenly chosen samples of all runs, about as many as said."""
-    return each_run(runs, partial(_every, stride=max(1, sum(lengths_of(runs)) // count)))
-
-
-def _every(run: Run, stride: int) -> Run:
-    """Every so many-th sample of a run, in arrays of its own."""
-    return replace(
-        run,
-        inputs=np.array(run.inputs[::stride]),
-        y=np.array(run.y[::stride]),
-        y_raw=None,
-        rate=run.rate / stride,
-        segments=((0, len(run.y[::stride])),),
-        continues=False,
-    )
-
-
 def _undone(run: Run, mistake: Hypothesis) -> Run:
     inputs, y = mistake.undo(run.inputs, run.y)
     return replace(run, inputs=inputs, y=y)
@@ -358,7 +342,7 @@ def _quick_score(information: Information, fit: Fit, limit: float) -> float:
     if (score := _log_errors(rows, free.values)) > limit:
         return score
     factor = rows.weighted({name: 1.0 / max(s, 1e-12) for name, s in free.sigma.items()}).stacked()
-    bounded = np.array([named_parameter(name).quantity in _CANNOT_DRIVE for name in base.names])
+    bounded = np.array([one.quantity in _CANNOT_DRIVE for one in base.leading])
     values = free.values
     if np.any(bounded & (values < 0.0)):
         scale = np.maximum(np.linalg.norm(factor[:-1, :-1], axis=0), 1e-300)

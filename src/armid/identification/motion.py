@@ -19,7 +19,7 @@ from armid.estimation.recording import torque_source
 from armid.estimation.run import Run, each_run
 from armid.estimation.torque_error import number
 from armid.identification.thresholds import REPEAT_DISTANCE, REST_SECONDS, REST_SPEED
-from armid.parameters.space import named_parameter
+from armid.parameters.space import named_parameters
 
 STATIC_FRICTION = ("coulomb", "motor_coulomb", "stribeck", "coupled_coulomb", "coulomb_load")
 """Quantities of a joint whose torque at rest is not known: anything up to them."""
@@ -120,10 +120,10 @@ def beyond_static(run: Run, residual: FloatArray, standard: FloatArray, rest: Ma
     if not rest.any():
         return residual
     n = rest.shape[1]
-    static = np.where([named_parameter(c).quantity in STATIC_FRICTION for c in run.source.columns], standard, 0.0)
+    parameters = named_parameters(tuple(run.source.columns))
+    static = np.where([one.quantity in STATIC_FRICTION for one in parameters], standard, 0.0)
     band = np.zeros(n)
-    for column, value in zip(run.source.columns, static, strict=True):
-        parameter = named_parameter(column)
+    for parameter, value in zip(parameters, static, strict=True):
         # Friction that grows with load is not counted: without the load its size is not known, and it is the smaller part.
         if value > 0.0 and parameter.quantity != "coulomb_load":
             band[parameter.body] += value
@@ -222,10 +222,8 @@ def repeated_share(known: Sequence[tuple[float, FloatArray]], tested: Sequence[t
     windows = _windows(tested, span, telling)
     if not windows:
         return nan
-    hits = [
-        any(_nearest(rate, q[:, telling] / span[telling], w) < REPEAT_DISTANCE.value for rate, q in known)
-        for w in windows
-    ]
+    scaled = [(rate, np.ascontiguousarray((q[:, telling] / span[telling]).T)) for rate, q in known]
+    hits = [any(_nearest(rate, course, w) < REPEAT_DISTANCE.value for rate, course in scaled) for w in windows]
     return float(np.mean(hits))
 
 
@@ -243,19 +241,26 @@ def _windows(courses: Sequence[tuple[float, FloatArray]], span: FloatArray, tell
     return out[::every]
 
 
-def _nearest(rate: float, q: FloatArray, window: FloatArray) -> float:
-    """Largest distance of a window from the nearest stretch of a course, both scaled."""
+def _nearest(rate: float, course: FloatArray, window: FloatArray) -> float:
+    """Largest distance of a window from the nearest stretch of a course, both scaled; infinite when none is near.
+
+    Args:
+        rate: [Hz].
+        course: positions, shape [n_joints, n_samples].
+        window: shape [points, n_joints].
+    """
     step = max(1, round(_WINDOW_SECONDS * rate / _WINDOW_POINTS))
-    count = len(q) - step * (len(window) - 1)
+    count = course.shape[1] - step * (len(window) - 1)
     if count < 1:
         return np.inf
     starts = np.arange(0, count, max(1, -(-count // _MOST_OFFSETS)))
     worst = np.zeros(len(starts))
     for k, point in enumerate(window):
-        near = worst < REPEAT_DISTANCE.value
-        if not near.any():
-            return np.inf
-        at = starts[near] + k * step
-        worst[near] = np.maximum(worst[near], np.abs(q[at] - point).max(axis=1))
-        worst[~near] = np.inf
+        # Joint by joint: most stretches are too far away in the first one already.
+        for joint, place in zip(course, point, strict=True):
+            away = np.abs(joint[starts + k * step] - place)
+            near = away < REPEAT_DISTANCE.value
+            starts, worst = starts[near], np.maximum(worst[near], away[near])
+            if not len(starts):
+                return np.inf
     return float(worst.min())

@@ -12,6 +12,7 @@ from armid.estimation.estimate import Estimate
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run, each_run
 from armid.estimation.runs import lengths_of
+from armid.information.information import triangular
 from armid.information.solve import smallest_solution
 from armid.kernels.evaluate import evaluate_rows
 from armid.logs.log import Channel
@@ -40,12 +41,11 @@ def missing_rotors(runs: Sequence[Run], estimate: Estimate) -> tuple[Note, ...]:
     if effects.rotor_inertia or effects.torques is not TorqueSide.LINK:
         return ()
     stride = max(1, sum(lengths_of(runs)) // _LOOKED_AT)
-    parts = list(each_run(runs, partial(_weighted_rows, estimate=estimate, stride=stride)))
-    rows, rotors, residual = (np.concatenate([part[k] for part in parts]) for k in range(3))
-    basis = np.linalg.qr(rows)[0]
-    free = rotors - basis @ (basis.T @ rotors)
-    values = smallest_solution(free, residual - basis @ (basis.T @ residual), rcond=1e-6)
-    left = np.linalg.norm(residual - free @ values) / np.linalg.norm(residual)
+    parts = list(each_run(runs, partial(_factor, estimate=estimate, stride=stride)))
+    factor, r = triangular(np.vstack(parts)), len(estimate)
+    free, residual = factor[r:, r:-1], factor[:, -1]
+    values = smallest_solution(free, residual[r:], rcond=1e-6)
+    left = np.linalg.norm([*residual[:r], *(residual[r:] - free @ values)]) / np.linalg.norm(residual)
     if left > _WORTH_SAYING or np.linalg.norm(free, axis=0) @ values <= 0.0:  # negative ones mend something else
         return ()
     text = f"rotor inertias would take {1.0 - left:.0%} off the training error: try --rotor-inertia"
@@ -69,11 +69,11 @@ def unfelt_rotors(effects: Effects, recorded: Collection[Channel]) -> tuple[Note
     return (Note("rotor-inertia-unfelt", Severity.WARNING, text),)
 
 
-def _weighted_rows(run: Run, estimate: Estimate, stride: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Every stride-th sample's rows of the base parameters and of rotor inertias, and residuals, in units of the noise."""
+def _factor(run: Run, estimate: Estimate, stride: int) -> FloatArray:
+    """Of every stride-th sample's rows of the base parameters and of rotor inertias, and residuals, in units of the noise."""
     inputs, weight = run.inputs[::stride], 1.0 / np.array([estimate.sigma[name] for name in run.channels])
     n = len(run.channels)
     rows = evaluate_rows(run.source, inputs)[:, :, list(estimate.base.independent)] * weight[:, np.newaxis]
     rotors = inputs[:, 2 * n : 3 * n, np.newaxis] * np.diag(weight)
     residual = run.residuals(estimate.standard)[::stride] * weight
-    return rows.reshape(-1, rows.shape[-1]), rotors.reshape(-1, n), residual.reshape(-1)
+    return triangular(np.column_stack([rows.reshape(-1, rows.shape[-1]), rotors.reshape(-1, n), residual.reshape(-1)]))

@@ -16,12 +16,15 @@ from armid.consistency.certificates import certify
 from armid.consistency.consistent import Consistency
 from armid.errors import InputError
 from armid.estimation.covariance import row_inflation
+from armid.estimation.reversals import classed_information
 from armid.estimation.run import information_of
 from armid.estimation.runs import map_runs
 from armid.estimation.torque_error import JointErrors, paired
 from armid.identifiability.base import BaseParameters
 from armid.identification.auto_method import choose_method
-from armid.identification.detection import detect, not_looked_for, undone_faults
+from armid.identification.candidates import not_looked_for, undone_faults
+from armid.identification.described_bodies import drive_gain_faults
+from armid.identification.detection import detect
 from armid.identification.driving_friction import driving_friction_checks
 from armid.identification.elsewhere import elsewhere_checks
 from armid.identification.faults import Fault
@@ -280,6 +283,7 @@ def suspected(
         clock_known=clock is not None,
         cutoff_hz=data.conditioning.torque_cutoff or data.conditioning.cutoff,
     )
+    told = (*told, *drive_gain_faults(gains))
     if found.undone is not None and found.undone.late:
         turning = _freed(on_time, without_delays(found.undone))
         late = turned_on_time(robot, on_time, settings, gains, found.undone)
@@ -327,7 +331,9 @@ def _determined(data: Data) -> BaseParameters | None:
 
     A motion that does not even determine the parameters says nothing about what stands beside them.
     """
-    base, structural = usable_base(data.train, information_of(data.train), data.structural, data.intended)
+    # In classes, as every fit wants the rows: one pass for both.
+    rows = classed_information(data.train)
+    base, structural = usable_base(data.train, rows, data.structural, data.intended)
     return base if len(base) >= len(structural) else None
 
 

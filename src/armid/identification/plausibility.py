@@ -19,7 +19,7 @@ from armid.consistency.plausible import (
 )
 from armid.consistency.within_links import unmeasured_masses
 from armid.outcome import Check
-from armid.parameters.space import named_parameter
+from armid.parameters.space import ROTOR_INERTIA
 from armid.robot.robot import Robot
 
 
@@ -45,7 +45,7 @@ def plausibility_checks(robot: Robot, consistent: ConsistentEstimate) -> tuple[C
 
 def _hint(consistent: ConsistentEstimate) -> str:
     """What usually hides in a body that has grown."""
-    rotors = any(named_parameter(name).quantity.endswith("rotor_inertia") for name in consistent.names)
+    rotors = any(one.drive_quantity == ROTOR_INERTIA for one in consistent.parameters)
     return "a payload or a coupling may be missing in the model" if rotors else "try --rotor-inertia"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from armid.consistency.possible import REGULARISERS, Way
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.essential import Rule
 from armid.estimation.population import Population, is_population, load_population
-from armid.identification.checked_elsewhere import checked_openers
+from armid.identification.checked_elsewhere import checked_openers, opened_for
 from armid.identification.imperfections import ImperfectionTolerances, tolerances_of
 from armid.identification.pipeline import SETTLED_BY_GRAVITY, Progress
 from armid.identification.prepare import payload_effects
@@ -254,8 +254,11 @@ class _Opening:
             sources: of them.
             fraction: of the time, where they are going to be split.
         """
-        if self.cluster is not None and len(sources) > 1 and all(isinstance(one, str | Path) for one in sources):
-            paths = [str(one) for one in sources]
+        paths = [str(one) for one in sources if isinstance(one, str | Path)]
+        openers: list[tuple[str, Callable[[], Recording]]]
+        if self.cluster is not None and len(paths) == len(sources) == 1:
+            openers = [(paths[0], partial(opened_for, paths[0], self.robot, self.options, self.cluster))]
+        elif self.cluster is not None and len(paths) == len(sources):
             openers = checked_openers(paths, self.robot, self.options, self.cluster, self.progress, fraction)
         else:
             openers = [(_name_of(source), partial(opened, source, self.robot, self.options)) for source in sources]

@@ -13,7 +13,7 @@ from armid.estimation.essential import BackwardElimination, Rule
 from armid.estimation.estimate import Estimate
 from armid.estimation.folds import CrossValidation, Fold, left_out_logs, left_out_motions
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.reversals import classed_information
+from armid.estimation.reversals import classed_in_parts, classed_information
 from armid.estimation.run import Run
 from armid.identification.conditioned import choice_samples
 from armid.identification.fit import Fit
@@ -26,6 +26,8 @@ from armid.identification.thresholds import CUTOFF_SHARE
 from armid.information.information import Information
 from armid.information.status import EstimationError
 from armid.logs.conditioning import Conditioning
+from armid.logs.samples import Samples
+from armid.memory import give_back
 from armid.outcome import Check
 from armid.robot.robot import Robot
 
@@ -64,6 +66,7 @@ def cutoff_moves(
     reference = _cutoff_reference(robot, settings, data, fit, gains)
     moves = []
     for factor in _CUTOFF_FACTORS:
+        give_back()
         changed = replace(
             data.conditioning,
             cutoff=cutoff * factor,
@@ -153,7 +156,8 @@ def _cutoff_shift(move: CutoffMove, names: Sequence[str], deviations: FloatArray
 def _with_left_out(out: Sensitivity, data: Data, fit: Fit) -> Sensitivity:
     """What leaving out each file does, and k-fold over motions where the logs hold several."""
     try:
-        logs, parts = left_out_logs(data.train, fit.estimate), left_out_motions(data.train, fit.estimate)
+        logs = left_out_logs(data.train, fit.estimate)
+        parts = left_out_motions(data.train, fit.estimate, logs)
     except EstimationError as error:
         # One of the motions alone carries the excitation.
         text = f"without one of the motions the others do not determine the parameters: {error}"
@@ -214,15 +218,23 @@ def _cutoff_reference(
     Whatever the method of the estimate, both sides are weighted least squares: a belief about the parameters would be taken for a
     move otherwise.
     """
-    runs: Sequence[Run] = data.train
-    if not _all_chosen(data):
-        runs = _perfect(choice_runs(robot, data.choice, settings.effects, data.shapes, gains), data)
-    return WeightedLeastSquares().fit(_with_earlier(classed_information(runs), settings), fit.estimate.base)
+    every = _all_chosen(data)
+    rows = classed_information(data.train) if every else _rows_of_choice(robot, data.choice, settings, data, gains)
+    return WeightedLeastSquares().fit(_with_earlier(rows, settings), fit.estimate.base)
 
 
 def _with_earlier(information: Information, settings: Identification) -> Information:
     """Rows of the runs beside those of an earlier result, whose cut-off was chosen then: only what is new moves."""
     return information if settings.prior is None else information + settings.prior.information
+
+
+def _rows_of_choice(
+    robot: Robot, choice: Sequence[Samples], settings: Identification, data: Data, gains: DriveGains | None
+) -> Information:
+    """What the motion that choices rest on tells, piece by piece."""
+    return classed_in_parts(
+        _perfect(choice_runs(robot, (samples,), settings.effects, data.shapes, gains), data) for samples in choice
+    )
 
 
 def _perfect(runs: Sequence[Run], data: Data) -> Sequence[Run]:
@@ -253,8 +265,8 @@ def _other_cutoff(
     try:
         resolved = longest(data.recordings[0]).resolved(conditioning)
         samples = choice_samples(data.recordings[0], resolved, data.workers)
-        runs = _perfect(choice_runs(robot, samples, settings.effects, data.shapes, gains), data)
-        other = WeightedLeastSquares().fit(_with_earlier(classed_information(runs), settings), fit.estimate.base)
+        rows = _rows_of_choice(robot, samples, settings, data, gains)
+        other = WeightedLeastSquares().fit(_with_earlier(rows, settings), fit.estimate.base)
     except (EstimationError, InputError):
         return CutoffMove(conditioning.cutoff)
     ratio = np.diag(other.covariance) / np.maximum(np.diag(reference.covariance), 1e-300)

@@ -10,7 +10,8 @@ Sizes are errors of the recording, as in `armid.rows.imperfections`: a gain of 0
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import isclose, isfinite, nan
 from pathlib import Path
 from typing import Any
@@ -40,10 +41,8 @@ def sensor_sizes(found: Imperfections) -> dict[tuple[Family, int | None], tuple[
     out: dict[tuple[Family, int | None], tuple[float, float]] = {}
     step: Imperfections | None = found
     while step is not None:
-        for sized in step.sizes:
+        for sized in _of_sensors(step.sizes):
             key = sized.item.family, sized.item.joint
-            if key[0] not in (*_OF_JOINTS, Family.CLOCK):
-                continue
             value, deviation = out.get(key, (0.0, 0.0))
             own = sized.standard_deviation if isfinite(sized.standard_deviation) else 0.0
             share = sized.item.unit == "1"
@@ -51,6 +50,18 @@ def sensor_sizes(found: Imperfections) -> dict[tuple[Family, int | None], tuple[
             out[key] = total, float(np.hypot(deviation, own))
         step = step.before
     return out
+
+
+def _of_sensors(sizes: Sequence[Sized]) -> Iterator[Sized]:
+    """Those that a file has words for; a wrong gear ratio is a gain and a scale."""
+    for sized in sizes:
+        if sized.item.family is Family.GEAR_RATIO:
+            yield replace(sized, item=replace(sized.item, family=Family.GAIN))
+            inverse = 1.0 / (1.0 + sized.value)
+            deviation = sized.standard_deviation * inverse**2
+            yield Sized(replace(sized.item, family=Family.SCALE), inverse - 1.0, deviation)
+        elif sized.item.family in (*_OF_JOINTS, Family.CLOCK):
+            yield sized
 
 
 def sensor_text(found: Imperfections) -> str:

@@ -19,7 +19,7 @@ from armid.page import Table
 from armid.rows.imperfections import KINDS, ColumnReference, Columns, Family, Imperfection, Motion
 from armid.signals.spline import CubicSpline
 
-_EXACT = (Family.GAIN, Family.ZERO, Family.SCALE, Family.CLOCK)
+_EXACT = (Family.GAIN, Family.ZERO, Family.SCALE, Family.GEAR_RATIO, Family.CLOCK)
 """Families undone exactly; the others are subtracted as columns times sizes, delays of faults apart."""
 
 DELAYS = (Family.DELAY, Family.COMMON_DELAY)
@@ -144,6 +144,16 @@ class Imperfections:
         return np.array([self.size(family, j) for j in range(len(self.joints))])
 
     @property
+    def gains(self) -> FloatArray:
+        """Shares by which torque reads too large, gear ratios included, shape [n_joints]."""
+        return (1.0 + self.per_joint(Family.GAIN)) * (1.0 + self.per_joint(Family.GEAR_RATIO)) - 1.0
+
+    @property
+    def scales(self) -> FloatArray:
+        """Shares by which angles read too large, gear ratios included, shape [n_joints]."""
+        return (1.0 + self.per_joint(Family.SCALE)) / (1.0 + self.per_joint(Family.GEAR_RATIO)) - 1.0
+
+    @property
     def late(self) -> bool:
         """Whether some torque was recorded early or late."""
         return any(sized.item.family in DELAYS for sized in self.sizes)
@@ -159,7 +169,7 @@ class Imperfections:
         if not self.sizes:
             return run
         n = len(self.joints)
-        gain, zero, scale = (self.per_joint(family) for family in (Family.GAIN, Family.ZERO, Family.SCALE))
+        gain, zero, scale = self.gains, self.per_joint(Family.ZERO), self.scales
         clock = 1.0 + self.size(Family.CLOCK)
         slower = (1.0, clock) if self.reference.recorded_velocity else (clock, clock**2)
         inputs = np.array(run.inputs)
@@ -202,7 +212,11 @@ class Imperfections:
         if not kept or not self.names:
             return np.zeros_like(run.y)
         columns = Columns(motion_of(run), replace(self.reference, standard=self._standard(run)))
-        return columns.of([s.item for s in kept]) @ np.array([s.value for s in kept])
+        torque = np.zeros_like(run.y)
+        # A few at a time: all columns of a long piece are forty megabytes.
+        for few in (kept[k : k + 8] for k in range(0, len(kept), 8)):
+            torque += columns.of([s.item for s in few]) @ np.array([s.value for s in few])
+        return torque
 
     def table(self) -> Table:
         """Families in the model, for people."""

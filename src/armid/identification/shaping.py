@@ -28,7 +28,6 @@ from armid.identification.thresholds import SHAPE_CONFIDENCE
 from armid.notes import Note, Severity
 from armid.outcome import Check
 from armid.parameters.effects import FRICTION_NAMES, FRICTION_SHAPES, Effects
-from armid.parameters.space import named_parameter
 from armid.robot.robot import Robot
 from armid.rows.friction import Shapes
 from armid.rows.presliding import CANDIDATES, chosen_distances
@@ -190,8 +189,7 @@ def _friction_values(estimate: Estimate, joint: int) -> dict[str, Measured]:
     """Friction parameters of one joint as the data have them."""
     quantities = (*FRICTION_NAMES, *(q for word in FRICTION_SHAPES for q in FRICTION_SHAPES[word]))
     found = {}
-    for name, v, s in zip(estimate.names, estimate.values, estimate.standard_deviations, strict=True):
-        parameter = named_parameter(name)
+    for parameter, v, s in zip(estimate.base.leading, estimate.values, estimate.standard_deviations, strict=True):
         if parameter.of_joint and parameter.body == joint and parameter.quantity in quantities:
             found[parameter.quantity] = Measured(float(v), float(s))
     return found

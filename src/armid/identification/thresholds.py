@@ -267,6 +267,19 @@ FAULT_EXCLUDED = Threshold(
     "up to which the 95 % interval of a fault may reach for it to be excluded: what is twice as large as ordinary is then found, "
     "undecidable, or beyond the stated bound",
 )
+DESCRIBED_SHARE = Threshold(
+    "described-share",
+    0.2,
+    "of each body's mass, and half of that of its size",
+    "by which a description is believed to be off, at least: 20 % from arm to arm are common ([Kolyubin2017]). Where the other "
+    "parameters show a larger share, that one is taken",
+)
+PAYLOAD_SHARE = Threshold(
+    "payload-share",
+    0.01,
+    "of the described mass of the arm",
+    "from which on a body at the flange is worth naming: a tenth of what arms of that mass are made to carry",
+)
 GRAVITY_SHARE = Threshold(
     "gravity-share",
     0.05,
@@ -295,6 +308,8 @@ THRESHOLDS = (
     FAULT_EXCLUDED,
     FAULT_DECISIVE,
     FAULT_PHASE,
+    DESCRIBED_SHARE,
+    PAYLOAD_SHARE,
     JOINT_ERROR,
     LIGHT_ERROR,
     UNEXPLAINED,

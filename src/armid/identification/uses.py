@@ -115,7 +115,7 @@ def _gravity_compensation(result: Result, channels: tuple[_Channel, ...]) -> Use
     if worst is None:
         return Use(name=name, allowed=True, figure="no axis of this arm carries weight", value=0.0, limit=0.0)
     ratio, slow, held, where = worst
-    figure = f"slow error at most {slow:.2g} {where}; up to {held:.2g} is held by friction or corrected by hand"
+    figure = f"slow error at most {slow:.2g} {where}; friction, or a correction by hand, holds up to {held:.2g}"
     return Use(name=name, allowed=ratio <= 1.0, figure=figure, value=slow, limit=held)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -130,18 +131,7 @@ class Information:
 
     def select(self, columns: Sequence[int] | npt.NDArray[np.intp]) -> Information:
         """Only these columns of the parameter vector; the others are taken to be zero."""
-        wanted = np.asarray(columns, dtype=np.intp)
-        place = {int(old): new for new, old in enumerate(wanted)}
-        parts = []
-        for c in self.channels:
-            kept = [k for k, old in enumerate(c.columns) if int(old) in place]
-            kept.sort(key=lambda k, c=c: place[int(c.columns[k])])  # type: ignore[misc]
-            # Dropping or permuting columns of a triangular factor leaves a few subdiagonals: one small QR mends it.
-            factor = triangular(c.factor[:, [*kept, len(c.columns)]])
-            parts.append(
-                replace(c, columns=np.array([place[int(c.columns[k])] for k in kept], dtype=np.intp), factor=factor)
-            )
-        return Information(tuple(self.parameters[i] for i in wanted), tuple(parts), self.method)
+        return _selected(self, tuple(np.asarray(columns, dtype=np.intp).tolist()))
 
     def stacked(self) -> FloatArray:
         """One factor `[R z; 0 rho]` over all parameters and channels, shape [p + 1, p + 1]."""
@@ -159,6 +149,21 @@ class Information:
         for c in self.channels:
             G[np.ix_(c.columns, c.columns)] += c.R.T @ c.R
         return G
+
+
+@lru_cache(maxsize=8)
+def _selected(information: Information, wanted: tuple[int, ...]) -> Information:
+    """One fit after the other asks for the base parameters of the same rows: the last few are at hand."""
+    place = np.full(information.n_parameters, -1, dtype=np.intp)
+    place[list(wanted)] = np.arange(len(wanted))
+    parts = []
+    for c in information.channels:
+        own = place[c.columns]
+        kept = np.argsort(own, kind="stable")[np.count_nonzero(own < 0) :]
+        # Dropping or permuting columns of a triangular factor leaves a few subdiagonals: one small QR mends it.
+        factor = triangular(c.factor[:, [*kept, len(c.columns)]])
+        parts.append(replace(c, columns=own[kept], factor=factor))
+    return Information(tuple(information.parameters[i] for i in wanted), tuple(parts), information.method)
 
 
 def triangular(A: FloatArray) -> FloatArray:

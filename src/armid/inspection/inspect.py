@@ -20,6 +20,7 @@ from armid.inspection.motion_excitation import MotionExcitation, planned_excitat
 from armid.notes import Note, Severity
 from armid.outcome import Check, InputFile, Provenance
 from armid.parameters.effects import DEFAULT_FRICTION, Effects, PayloadRuns, TorqueSide, effects_of
+from armid.robot.described import description_notes
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.rows.pose import ChainErrors, PoseMeasure
@@ -31,9 +32,6 @@ from armid.words import choice
 if TYPE_CHECKING:
     from armid.logs.log import Log
     from armid.motions.trajectory import Trajectory
-
-_NOTES_THAT_MATTER = ("angle-rounded", "tip-chosen", "branch-lumped", "inertial-impossible")
-"""What a reader of a description says that decides what can be identified, or that identification would mend."""
 
 _CLEAR_GAP = 1e3
 """Factor by which singular values must fall where the rank is decided. Round-off stays below 1e-12 of the largest and what
@@ -133,7 +131,7 @@ def inspect(
         per_channel=found.per_channel,
         motion=motion,
         checks=(*_rank_checks(found.base), *_motion_checks(motion)),
-        notes=(*combinations.notes, *_weak_notes(found.base), *_robot_notes(arm)),
+        notes=(*combinations.notes, *_weak_notes(found.base), *description_notes(arm)),
         provenance=Provenance(
             inputs=(InputFile(arm.source.path, arm.source.sha256, "robot"), *moved),
             settings={"quantity": quantities, "friction": chosen.friction, "tolerance": tolerance},
@@ -251,10 +249,6 @@ def _motion_checks(motion: MotionExcitation | None) -> tuple[Check, ...]:
         decisive=False,
     )
     return excited, above
-
-
-def _robot_notes(robot: Robot) -> tuple[Note, ...]:
-    return tuple(note for note in robot.notes if note.code in _NOTES_THAT_MATTER)
 
 
 def _weak_notes(base: BaseParameters) -> tuple[Note, ...]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
 
 from armid.errors import UnknownNameError
+from armid.kernels.evaluate import SMALL
 from armid.kernels.source import Row
 from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
 from armid.recursion.dynamics import regressor
 from armid.recursion.motion import geometric_coordinates
-from armid.recursion.scalars import Scalar, Scalars
+from armid.recursion.scalars import ARRAYS, Scalar, Scalars
 from armid.robot.robot import Robot
 
 
@@ -22,8 +26,26 @@ def rigid_rows(robot: Robot, inputs: Sequence[Scalar], scalars: Scalars) -> list
         inputs: drive positions, velocities, accelerations, one after the other.
         scalars: what they are made of.
     """
+    motion = inputs[: 3 * robot.n_joints]
+    if scalars is ARRAYS and all(_is_short_column(value) for value in motion):
+        return [dict(row) for row in _kept_rows(robot, np.array(motion).tobytes())]
+    return _rigid_rows(robot, motion, scalars)
+
+
+def _is_short_column(value: Scalar) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim == 1 and len(value) <= SMALL and value.dtype == np.float64
+
+
+@lru_cache(maxsize=4)
+def _kept_rows(robot: Robot, motion: bytes) -> list[Row]:
+    """Rows at a few samples; whoever asks about other friction along the same motion asks for them again."""
+    values = np.frombuffer(motion).reshape(3 * robot.n_joints, -1)
+    return _rigid_rows(robot, list(values), ARRAYS)
+
+
+def _rigid_rows(robot: Robot, motion: Sequence[Scalar], scalars: Scalars) -> list[Row]:
     n = robot.n_joints
-    q, qd, qdd = (geometric_coordinates(robot, inputs[k * n : (k + 1) * n], scalars) for k in range(3))
+    q, qd, qdd = (geometric_coordinates(robot, motion[k * n : (k + 1) * n], scalars) for k in range(3))
     geometric: list[Row] = [
         {
             link * N_INERTIAL + k: value

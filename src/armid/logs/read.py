@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from armid.apart import refuse_beside_answers
 from armid.arrays import FloatArray
 from armid.errors import InputError, UnknownNameError
 from armid.logs.apply import Scaled, channel_values, column_of
@@ -20,7 +21,7 @@ from armid.logs.log import Channel, Clock, Log, LogSource, matched
 from armid.logs.mapping import TORQUE_SIDES, ClockMap, LogMap, is_mapping_file, read_mapping
 from armid.logs.presets import guessed_map
 from armid.logs.readers.files import existing, open_table, sha256_of
-from armid.logs.readers.table import MAX_BYTES, Layout, Table, TableFile, refuse_outside
+from armid.logs.readers.table import MAX_BYTES, Layout, SeekableTable, Table, TableFile, recut, refuse_outside
 from armid.logs.readers.text import TextTable, flat_table
 from armid.logs.timing import ClockGuess, clock_guess
 from armid.notes import Note, Severity
@@ -173,6 +174,7 @@ def _mapped_files(location: Path, options: ReadOptions) -> LogMap:
         if all(_is_there(entry.path) for entry in mapping.files.values()):
             for entry in mapping.files.values():
                 refuse_outside(entry.path, roots, where=location)
+                refuse_beside_answers(entry.path)
             if mapping.sensors is not None:
                 mapping = replace(mapping, sensors=_sensor_file(mapping.sensors, roots, location))
             layouts = {key: replace(entry.layout, roots=tuple(roots)) for key, entry in mapping.files.items()}
@@ -195,6 +197,7 @@ def _sensor_file(path: Path, roots: Sequence[Path], where: Path) -> Path:
         hint = "expected sensors.yaml of an armid identify, relative to the mapping"
         raise InputError(where, f"its sensor file {path} does not exist", hint)
     refuse_outside(path, roots, where=where)
+    refuse_beside_answers(path)
     return path.resolve()
 
 
@@ -256,6 +259,21 @@ class FlatTable:
             yield {"1": values[:, 0] if self.width == 1 else values}
 
 
+@dataclass(frozen=True, kw_only=True)
+class RowPlace:
+    """A row of a file, and how the rows from there on were cut into pieces.
+
+    Args:
+        rows: of the file before it.
+        used: of these.
+        lengths: of the pieces from there on.
+    """
+
+    rows: int
+    used: int
+    lengths: tuple[int, ...]
+
+
 @dataclass(eq=False, kw_only=True)
 class LogStream:
     """A recording that is delivered in pieces of bounded size.
@@ -275,6 +293,8 @@ class LogStream:
     """The clock, known once the first piece has been read."""
     cut: CutRows = field(default_factory=CutRows)
     """Rows of damaged bytes; complete once the last piece has been read."""
+    read: tuple[int, int] = (0, 0)
+    """Rows of the file that `chunks` has gone through, and those of them that are used."""
     _hashes: Future[LogSource] | None = field(default=None, repr=False)
 
     @property
@@ -326,13 +346,18 @@ class LogStream:
         assert self._hashes is not None
         return self._hashes.result()
 
-    def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Log]:
-        """Pieces in order, each a Log of at most about `rows` samples."""
+    def chunks(self, rows: int = CHUNK_ROWS, place: RowPlace | None = None) -> Iterator[Log]:
+        """Pieces in order, each a Log of at most about `rows` samples.
+
+        Args:
+            rows: of a piece.
+            place: where to begin, in pieces of the lengths it says; at the beginning by default.
+        """
         self.start_hash()
         self.cut = CutRows()
         clock = self.mapping.clock
-        offset, seen = 0, 0
-        for tables in self.aligned(rows):
+        offset, seen = (0, 0) if place is None else (place.used, place.rows)
+        for tables in self.aligned(rows) if place is None else self._aligned_from(place, rows):
             count = len(next(iter(next(iter(tables.values())).values())))
             start, stop = window(self.mapping.rows, seen, count)
             seen += count
@@ -350,9 +375,24 @@ class LogStream:
             kept = int((~garbage).sum())
             stamps = self.settled.times(time, offset, kept)
             offset += kept
+            self.read = (seen, offset)
             yield self.log(stamps, channels, self.settled.kind)
         if offset == 0:
             raise InputError(self.mapping.name, "no samples in the rows to use")
+
+    @property
+    def seekable(self) -> bool:
+        """Whether it can be read from any row on; of a text this is known once it was read."""
+        table = next(iter(self.tables.values()))
+        lines = self._text is None or self._text.lines_are_rows
+        return len(self.tables) == 1 and isinstance(table, SeekableTable) and lines
+
+    def _aligned_from(self, place: RowPlace, rows: int) -> Iterator[dict[str, Table]]:
+        """Pieces of the one file from a place on."""
+        (key,) = self.tables
+        table, names = self.tables[key], self.wanted()[key]
+        assert isinstance(table, SeekableTable)
+        yield from ({key: piece} for piece in recut(table.chunks_from(place.rows, rows, names), place.lengths))
 
     def stamps(self, rows: int = CHUNK_ROWS) -> Iterator[FloatArray]:
         """The times alone [s], piece by piece; after the first piece of `chunks`, which settles the clock."""

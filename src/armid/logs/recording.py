@@ -20,8 +20,9 @@ from armid.logs.health.find import held_findings, streamed_findings
 from armid.logs.health.refuse import refuse_notes
 from armid.logs.log import MEASURED_TORQUES, Channel, Clock, Conditions, Log, LogSource, matched
 from armid.logs.read import LogStream, ReadOptions, joined_logs, open_log
+from armid.logs.row_groups import RowGroup, row_groups
 from armid.logs.samples import Samples, concatenated, with_context
-from armid.memory import give_back
+from armid.memory import give_back, share_heap
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
 from armid.threads import one_blas_thread
@@ -439,6 +440,33 @@ class Recording:
         if empty:
             raise InputError(self.name, "nothing is left after trimming the ends", "trim less")
 
+    def row_groups(self, settings: Conditioning, *, context: int, size: Callable[[int], int]) -> list[RowGroup] | None:
+        """The pieces of `samples` in groups that others read and condition; None where the log is not divided.
+
+        Args:
+            settings: see `Conditioning`.
+            context: see `samples`.
+            size: pieces of a group, from how many there are.
+        """
+        resolved, notes = self._choices(settings)
+        grid, reference = self._grid, self.reference
+        if not isinstance(grid, StreamedGrid) or grid.change is not None or reference is None:
+            return None
+        own = self._own(resolved)
+        if own.period is not None:
+            return None
+        facts = {"settings": resolved, "noise": dict(self._noise(resolved)), "sources": (self.source,), "notes": notes}
+        return row_groups(
+            grid,
+            self._span,
+            own,
+            size=size,
+            context=context,
+            source=reference.checked.source,
+            options=reference.options,
+            facts=facts,
+        )
+
     def condition(self, settings: Conditioning | None = None, *, alone: bool = False) -> Samples:
         """All samples at once, for those that fit in memory; with the notes of the log. Arguments as for `samples`."""
         whole = concatenated(self.samples(settings, alone=alone))
@@ -490,6 +518,7 @@ class CheckedFile:
         name: of the recording.
         facts: what it is and what was found.
         extent: its rows and times.
+        streamed: whether it is too long to be held.
         steps: quantiles of the steps of its clock [s].
         halves: what is known of its two parts, when it is going to be split.
     """
@@ -498,6 +527,7 @@ class CheckedFile:
     name: str
     facts: LogFacts
     extent: Extent
+    streamed: bool = False
     steps: tuple[float, ...] = ()
     halves: Halves | None = None
 
@@ -557,6 +587,20 @@ class RecordingReference:
         return recording
 
 
+def referenced(recording: Recording, path: str, options: ReadOptions | None) -> Recording:
+    """A whole recording that others can read from its file as well; only of one too long to be held this is of use.
+
+    Args:
+        recording: as `open_recording` made it.
+        path, options: of the file.
+    """
+    known = CheckedFile(
+        source=path, name=recording.name, facts=recording._facts, extent=recording._extent, streamed=recording.streamed
+    )
+    recording.reference = RecordingReference(checked=known, options=options)
+    return recording
+
+
 def checked_file(
     source: str | Path,
     robot: Robot,
@@ -564,8 +608,8 @@ def checked_file(
     options: ReadOptions | None = None,
     fraction: float | None = None,
     shares: Sequence[float] = (),
-) -> CheckedFile | None:
-    """Reads and checks a recording and keeps what is known of it; None when it is too long to be held.
+) -> CheckedFile:
+    """Reads and checks a recording and keeps what is known of it.
 
     Args:
         source, robot, options: as `open_recording` takes them.
@@ -576,8 +620,6 @@ def checked_file(
         InputError: unreadable, or not understood.
     """
     found = open_recording(source, robot, options=options)
-    if found.streamed:
-        return None
     halves = None
     if fraction is not None and len(found) > 1:
         first, last = found.split(fraction)
@@ -591,6 +633,7 @@ def checked_file(
         name=found.name,
         facts=found._facts,
         extent=found._extent,
+        streamed=found.streamed,
         steps=found.clock_steps(shares),
         halves=halves,
     )
@@ -604,12 +647,15 @@ def recording_of(checked: CheckedFile, robot: Robot, *, options: ReadOptions | N
         robot, options: as for the check.
     """
 
+    def stream() -> LogStream:
+        return open_log(checked.source, robot, options=options).knowing(checked.facts.source)
+
     def load() -> Log:
-        again = open_log(checked.source, robot, options=options).knowing(checked.facts.source)
-        return joined_logs(list(again.chunks(PIECE_ROWS)))
+        return joined_logs(list(stream().chunks(PIECE_ROWS)))
 
     reference = RecordingReference(checked=checked, options=options)
-    made = Recording(HeldGrid(load), robot, Span(checked.name), checked.extent, checked.facts, reference=reference)
+    grid = StreamedGrid(stream(), robot) if checked.streamed else HeldGrid(load)
+    made = Recording(grid, robot, Span(checked.name), checked.extent, checked.facts, reference=reference)
     made._steps = checked.steps
     return made
 
@@ -633,6 +679,7 @@ def _held(log: Log, robot: Robot, load: Callable[[], Log], *, check: bool) -> Re
 
 def _streamed(stream: LogStream, robot: Robot, pieces: Iterator[Log], *, check: bool) -> Recording:
     """A recording that is read from its file whenever it is needed; the pieces are those of the first time."""
+    share_heap()
     tally = _Tally()
     counted = tally.over(pieces)
     found = streamed_findings(counted, robot) if check else ()

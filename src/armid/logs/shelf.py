@@ -49,10 +49,8 @@ class Shelf:
             size: of it [bytes].
         """
         with self._lock:
-            found = self._values.get((owner, key))
-            if found is not None:
-                self._values.move_to_end((owner, key))
-                kept: Kept = found[0]
+            if (owner, key) in self._values:
+                kept: Kept = self.find(owner, key)
                 return kept
         value = make()
         with self._lock:
@@ -62,6 +60,15 @@ class Shelf:
             while self._bytes > self.limit and len(self._values) > 1:
                 self._drop(self._dispensable())
         return value
+
+    def find(self, owner: int, key: Hashable) -> Any:
+        """The value kept; None when there is none."""
+        with self._lock:
+            found = self._values.get((owner, key))
+            if found is None:
+                return None
+            self._values.move_to_end((owner, key))
+            return found[0]
 
     def _dispensable(self) -> tuple[int, Hashable]:
         """The longest unused of the large ones, which make room; of all when none is large. Never the one put last."""

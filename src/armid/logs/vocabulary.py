@@ -302,6 +302,7 @@ class ColumnName:
     path: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=4096)
 def taken_apart(name: str) -> ColumnName:
     """`q_0` -> q, 0;  `act_pos_deg[3]` -> actpos, 3, deg;  `time [ms]` -> time, ms."""
     rest, unit = name.strip(), ""

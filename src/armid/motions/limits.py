@@ -103,10 +103,21 @@ def motion_limits(robot: Robot) -> tuple[MotionLimits, tuple[Note, ...]]:
     travel = np.where(turns, _FULL_TURN, _SLIDE_TRAVEL)
     lower = _complete(robot, "lower", -travel, notes)
     upper = _complete(robot, "upper", travel, notes)
+    _check_not_held(robot, lower, upper)
     velocity = _complete(robot, "velocity", np.full(robot.n_joints, _DEFAULT_SPEED), notes)
     acceleration = _complete(robot, "acceleration", velocity / _RISE_TIME, notes)
     jerk = _complete(robot, "jerk", acceleration / _JERK_TIME, notes)
     return MotionLimits(lower, upper, velocity, acceleration, jerk, robot.limit("torque")), tuple(notes)
+
+
+def _check_not_held(robot: Robot, lower: FloatArray, upper: FloatArray) -> None:
+    """Refuses a joint that is called moving and whose limits hold it in one place."""
+    for name, low, high in zip(robot.joint_names, lower, upper, strict=True):
+        if low == high:
+            raise InfeasibleError(
+                f"joint {name!r} has both position limits at {low:g} and cannot move: make it fixed in the description, with "
+                "that position in its origin, or state its range (--limits-file)"
+            )
 
 
 def _complete(robot: Robot, which: str, default: FloatArray, notes: list[Note]) -> FloatArray:

@@ -111,7 +111,7 @@ def _meaning(path: Path, columns: list[str]) -> tuple[tuple[str, ...], FloatArra
 def _other_header(path: Path, columns: list[str]) -> InputError:
     return InputError(
         path,
-        f"another header, of {len(columns)} names",
+        f"not the header of a motion: {len(columns)} other names",
         "expected time,q1..,qd1..,qdd1.., or time [s],q_NAME [rad]..,qd_NAME [rad/s]..,qdd_NAME [rad/s^2]..",
     )
 

@@ -21,6 +21,7 @@ from armid.identifiability.base import BaseParameters
 from armid.kernels.evaluate import Restricted
 from armid.kernels.single import SingleRows
 from armid.kernels.source import RowSource
+from armid.online.sensor_kernels import any_news, follow
 from armid.rows.imperfections import KINDS, Family
 
 _TOLERANCE = KINDS[Family.GAIN].tolerance
@@ -91,13 +92,16 @@ class SensorWatch:
         gains: FloatArray,
     ) -> None:
         self._rows = SingleRows(Restricted(source, tuple(int(i) for i in base.independent)))
-        self._values, self._sigma, self._gains, self._rate = np.array(values), sigma, gains, float(rate)
+        self._values, self._gains, self._rate = np.array(values), gains, float(rate)
+        self._sigma = np.ascontiguousarray(sigma, dtype=np.float64)
         self._names = source.channels
         m = len(self._names)
         self._state, self._covariance = np.zeros((m, 2)), np.zeros((m, 2, 2))
         self._covariance[:, 0, 0] = _TOLERANCE**2
         self._energy, self._samples = np.zeros(m), 0
-        self._said = np.zeros((m, 2), dtype=np.bool_)
+        self._said, self._new = np.zeros((m, 2), dtype=np.bool_), np.zeros((m, 2), dtype=np.bool_)
+        self._all = np.ones(m, dtype=np.bool_)
+        self._limit = np.full((m, 2), _LARGE * _TOLERANCE)
 
     def update(
         self, inputs: FloatArray, torque: FloatArray, counted: npt.NDArray[np.bool_] | None
@@ -109,36 +113,31 @@ class SensorWatch:
             torque: measured, shape [m].
             counted: channels that count; all by default.
         """
-        m = len(self._names)
         packed = self._rows(inputs)
-        known = np.bincount(self._rows.channels, weights=packed * self._values[self._rows.columns], minlength=m)
+        shares = packed * self._values[self._rows.columns]
+        known: FloatArray = np.bincount(self._rows.channels, weights=shares, minlength=len(self._names))  # type: ignore[assignment]
         self._samples += 1
-        self._energy += known**2
-        size = np.sqrt(self._energy / self._samples)
         walk = _TOLERANCE**2 / (_WALK * self._rate)
-        P = self._covariance
-        P[:, 0, 0] += walk
-        P[:, 1, 1] += walk * size**2
-        H = np.column_stack([known, np.ones(m)])
-        Ph = np.einsum("mij,mj->mi", P, H)
-        spread = np.einsum("mi,mi->m", H, Ph) + self._sigma**2
-        K = Ph / spread[:, np.newaxis]
-        K = K if counted is None else K * counted[:, np.newaxis]
-        error = torque - (1.0 + self._gains) * known - np.einsum("mi,mi->m", H, self._state)
-        self._state += K * error[:, np.newaxis]
-        P -= K[:, :, np.newaxis] * Ph[:, np.newaxis, :]
-        return self._news(size) if self._samples > _SETTLING * self._rate else ()
-
-    def _news(self, size: FloatArray) -> tuple[tuple[str, str], ...]:
-        """Channels that have just gone beyond; said once, and again only after they were well within."""
-        limit = np.column_stack(
-            [np.full(len(size), _LARGE * _TOLERANCE), np.maximum(_LARGE * _TOLERANCE * size, _NOISE * self._sigma)]
+        follow(
+            known,
+            torque - (1.0 + self._gains) * known,
+            self._all if counted is None else counted,
+            self._sigma,
+            walk,
+            self._samples,
+            self._energy,
+            self._state,
+            self._covariance,
         )
-        now = np.abs(self._state)
-        beyond = now > np.maximum(limit, _SURE * self._deviations)
-        new = beyond & ~self._said
-        self._said = (self._said | beyond) & (now > 0.5 * limit)
-        return tuple((self._names[k], self._words(k, part)) for k, part in np.argwhere(new))
+        return self._news() if self._samples > _SETTLING * self._rate else ()
+
+    def _news(self) -> tuple[tuple[str, str], ...]:
+        """Channels that have just gone beyond; said once, and again only after they were well within."""
+        size = np.sqrt(self._energy / self._samples)
+        np.maximum(_LARGE * _TOLERANCE * size, _NOISE * self._sigma, out=self._limit[:, 1])
+        if not any_news(self._state, self._covariance, self._limit, _SURE, self._said, self._new):
+            return ()
+        return tuple((self._names[k], self._words(k, part)) for k, part in np.argwhere(self._new))
 
     def _words(self, k: int, part: int) -> str:
         value, deviation = self._state[k, part], self._deviations[k, part]

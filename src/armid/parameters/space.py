@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from armid.errors import UnknownNameError
 from armid.parameters.effects import FRICTION_NAMES, FRICTION_SHAPES, Effects, PayloadRuns, TorqueSide
@@ -103,6 +103,12 @@ def named_parameter(name: str) -> Parameter:
         return Parameter(OwnerKind.OTHER, -1, name, "")
     kind = OwnerKind(found["kind"] or found["payload"])
     return Parameter(kind, int(found["number"] or 0) - 1, found["quantity"], "")
+
+
+@lru_cache(maxsize=64)
+def named_parameters(names: tuple[str, ...]) -> tuple[Parameter, ...]:
+    """Those of a stored vector, in its order; records of such vectors hand them out, so that nobody else reads names."""
+    return tuple(map(named_parameter, names))
 
 
 @dataclass(frozen=True)

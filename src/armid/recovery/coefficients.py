@@ -2,7 +2,9 @@
 
 A gravity vector or an inertia matrix in closed form is a sum of products of sines and cosines, each times a linear form in the
 standard parameters. The work collects these forms "when different"; here two are different unless they agree up to sign. They
-are not independent of one another for an inertia matrix: base parameters are fewer, and determine all of them.
+are not independent of one another for an inertia matrix: most are multiples of others by a length or its square, and what is left
+are as many as base parameters. That columns of all of them are independent does not show it: products of sines and cosines are
+independent whatever they are multiplied with.
 """
 
 from __future__ import annotations
@@ -12,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from armid.arrays import FloatArray
 from armid.documents import new_file
 from armid.kernels.source import RowSource
 from armid.parameters.effects import Effects
@@ -26,7 +31,8 @@ if TYPE_CHECKING:
 _SOURCES: Mapping[str, type] = {"gravity": GravityRows, "inertia": InertiaMatrixRows}
 
 _ALONE = 1e-9
-"""A constraint that involves another base parameter by more than this is not one about a single parameter."""
+"""Round-off: a constraint that involves another base parameter by more is not about a single one, and forms that are less aligned
+are not multiples of each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +44,14 @@ class Coefficient:
         expression: in the standard parameters and lengths.
         value: [kg m or kg m^2].
         elements: of the quantity that contain it.
+        family: number of the first coefficient of the quantity that it is a multiple of, its own when it is that one.
     """
 
     quantity: str
     expression: str
     value: float
     elements: tuple[str, ...]
+    family: int
 
 
 def collected_coefficients(found: Recovery) -> tuple[Coefficient, ...]:
@@ -69,22 +77,23 @@ def collected_coefficients(found: Recovery) -> tuple[Coefficient, ...]:
 
 
 def coefficient_counts(rows: Sequence[Coefficient]) -> dict[str, int]:
-    """How many there are in each quantity, and in the richest element of each."""
+    """How many there are in each quantity, how many that differ by more than a factor, and how many in its richest element."""
     out: dict[str, int] = {}
     for quantity in dict.fromkeys(row.quantity for row in rows):
         own = [row for row in rows if row.quantity == quantity]
         elements = [name for row in own for name in row.elements]
         richest = max(dict.fromkeys(elements), key=elements.count)
-        out |= {quantity: len(own), richest: elements.count(richest)}
+        families = len({row.family for row in own})
+        out |= {quantity: len(own), f"{quantity}, but for a factor": families, richest: elements.count(richest)}
     return out
 
 
 def write_coefficients(rows: Sequence[Coefficient], path: Path) -> Path:
-    """One line per coefficient: quantity, value, elements, expression."""
+    """One line per coefficient: quantity, value, family, elements, expression."""
     with new_file(path, text=True) as file:
-        file.write("quantity,value,elements,expression\n")
+        file.write("quantity,value,family,elements,expression\n")
         for row in rows:
-            file.write(f"{row.quantity},{row.value!r},{' '.join(row.elements)},{row.expression}\n")
+            file.write(f"{row.quantity},{row.value!r},{row.family},{' '.join(row.elements)},{row.expression}\n")
     return path
 
 
@@ -113,15 +122,27 @@ def _collected(quantity: str, source: RowSource, estimate: Estimate, vanishing: 
             if key:
                 where = found.setdefault(key, [])
                 where += [] if channel in where else [channel]
+    forms = np.zeros((len(found), len(estimate.names)))
+    for i, key in enumerate(found):
+        for j, x in key:
+            forms[i, j] = float(x.subs(lengths))
     return [
         Coefficient(
             quantity=quantity,
             expression=plain(_standard_terms(key, terms)),
-            value=sum(float(x.subs(lengths)) * float(estimate.values[j]) for j, x in key),
+            value=float(forms[i] @ estimate.values),
             elements=tuple(where),
+            family=_first_multiple(forms, i),
         )
-        for key, where in found.items()
+        for i, (key, where) in enumerate(found.items())
     ]
+
+
+def _first_multiple(forms: FloatArray, i: int) -> int:
+    """The first of the linear forms that form i is a multiple of, by Schwarz's inequality."""
+    sizes = np.linalg.norm(forms, axis=1)
+    aligned = np.abs(forms @ forms[i]) >= (1.0 - _ALONE) * sizes * sizes[i]
+    return int(np.argmax(aligned))
 
 
 def _without_sign(linear: Mapping[int, Any]) -> tuple[tuple[int, Any], ...]:

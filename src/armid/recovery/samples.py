@@ -154,7 +154,11 @@ def _checked(path: Path, robot: Robot, arrays: Mapping[str, Any]) -> ControllerS
     """Shapes, joint order, units, and whether the matrices are inertia matrices."""
     n = robot.n_joints
     if "q" not in arrays or not {"gravity", "inertia"} & set(arrays):
-        raise InputError(path, f"holds {', '.join(arrays) or 'nothing'}", "expected q and g or M")
+        raise InputError(
+            path,
+            f"holds {', '.join(arrays) or 'nothing'} of what a controller reports",
+            "expected q and g or M: joint positions, with gravity vectors or inertia matrices",
+        )
     count = len(arrays["q"])
     shapes = {"q": (count, n), "gravity": (count, n), "inertia": (count, n, n), "time": (count,)}
     found: dict[str, FloatArray] = {}

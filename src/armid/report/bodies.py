@@ -119,7 +119,7 @@ def bodies_section(result: Result) -> Section:
         mass_before, centre_before = _mass_and_centre(before.inertial)
         origin = by.get(f"link{i + 1}.mass", "prior")
         rows.append((link.name, mass, mass_before, centre, centre_before, _MASS_ORIGINS[origin]))
-        tones.append("" if origin == "data" else "faint")
+        tones.append("faint" if origin == "prior" else "")
     found, described = (
         float(sum(link.inertial[0] for link in robot.links if link.inertial is not None))
         for robot in (result.robot, result.described)
@@ -130,7 +130,8 @@ def bodies_section(result: Result) -> Section:
         tuple(rows),
         (*tones, "sum"),
         caption="Physically consistent estimate, in the frame of each link. Torque shows combinations of these, not every mass "
-        "alone: what it does not show is filled in by regularisation towards the description (faint), and no measurement.",
+        "alone: what it does not show is filled in by regularisation towards the description. Faint: by regularisation alone, "
+        "which is no measurement.",
     )
     return Section("bodies", "Masses and centres", (table,))
 

@@ -219,12 +219,14 @@ def _against_joints(calibration: Calibration) -> list[Block]:
     every = slice(None, None, max(1, len(errors) // _MOST_ON_MAP))
     ways = {"row": np.arange(len(q), dtype=np.float64)}
     ways |= {f"{name} [rad or m]": q[:, k] for k, name in enumerate(calibration.nominal.joint_names)}
+    top, beyond = _most_of(_MM * errors)
+    told = f" {beyond} beyond the upper edge." if beyond else ""
     out: list[Block] = [
         Figure(
             f"error-against-{number}",
             (points(values[rows][every], _MM * errors[every], "after", BLUE),),
-            axes(name, f"error [{unit}]"),
-            f"Errors left against {name}.",
+            axes(name, f"error [{unit}]", yaxis={"title": {"text": f"error [{unit}]"}, "range": [0.0, top]}),
+            f"Errors left against {name}.{told}",
             half=True,
         )
         for number, (name, values) in enumerate(ways.items())
@@ -236,6 +238,19 @@ def _against_joints(calibration: Calibration) -> list[Block]:
     head = ("joint", "from", "to", "residuals that follow it [%]")
     out.append(Table(head, covered, caption="Joint ranges covered [rad or m]; beyond them nothing was measured."))
     return out
+
+
+_FAR_ABOVE = 2.0
+"""Times the 98th percentile from which on single errors leave a plot: one bad row would flatten all others."""
+
+
+def _most_of(errors: FloatArray) -> tuple[float, int]:
+    """Upper edge of a plot of errors, and how many lie beyond it."""
+    if not len(errors):
+        return 1.0, 0
+    edge = _FAR_ABOVE * float(np.quantile(errors, 0.98))
+    beyond = int(np.count_nonzero(errors > edge))
+    return (edge, beyond) if beyond and edge > 0.0 else (1.05 * max(float(errors.max()), 1e-9), 0)
 
 
 def _mapped_errors(calibration: Calibration) -> tuple[FloatArray, FloatArray]:

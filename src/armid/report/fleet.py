@@ -55,7 +55,8 @@ def _said(fleet: Fleet, one: Drift) -> str:
     what = f"{one.kind} since {one.since}: {one.change:.3g} {one.unit} ({one.low:.3g} to {one.high:.3g})"
     if one.alarm:
         return f"{one.arm}, {fleet.joint_of(one.parameter)}: {what}; by chance with probability {one.probability:.2g}."
-    return f"{one.arm}: the likeliest change of all is none ({what}, by chance with probability {one.probability:.2g})."
+    chance = f"it comes about by chance with probability {one.probability:.2g}"
+    return f"{one.arm}: no change beyond chance. This would be the likeliest one of all ({what}); {chance}."
 
 
 def _with_intervals(dates: tuple[str, ...], values: np.ndarray, deviations: np.ndarray, name: str) -> dict[str, object]:
@@ -104,7 +105,9 @@ def _spread_figures(fleet: Fleet) -> Iterator[Figure]:
     relative = 100.0 * p.spread / np.maximum(np.abs(p.mean), 1e-12)
     bars = {"type": "bar", "x": list(p.names), "y": short(np.minimum(relative, 1e4)), "marker": {"color": BLUE}}
     caption = "Spread from arm to arm in per cent of the mean."
-    yield Figure("relative-spread", (bars,), axes("base parameter", "spread [%]"), caption, 320)
+    layout = axes("base parameter", "spread [%]")
+    layout["yaxis"] |= {"type": "log"}  # a mean near zero has any spread
+    yield Figure("relative-spread", (bars,), layout, caption, 320)
 
 
 def _unused(fleet: Fleet) -> Table:

@@ -111,7 +111,7 @@ def _check_table(checks: Sequence[Check]) -> Table:
 
 def _verdict_section(result: Result) -> Section:
     joints = Table(
-        ("joint", "train", "held out", "held out, raw", "relative", "unconstrained", "nominal model"),
+        ("joint", "train", "held out", "held out, raw", "relative", "unconstrained", "description"),
         tuple(
             (
                 joint.name,
@@ -124,10 +124,10 @@ def _verdict_section(result: Result) -> Section:
             )
             for joint, nominal, raw in zip(result.joints, result.joints_nominal, result.joints_raw, strict=True)
         ),
-        caption="Root mean square torque error of the consistent estimate [N m, N for prismatic joints], low-passed at "
+        caption="Root mean square torque error of the identified model [N m, N for prismatic joints], low-passed at "
         f"{result.conditioning.torque_cutoff_hz or float('nan'):.3g} Hz; 'raw' is against the unfiltered torque, "
-        "'relative' to the norm of the torque. 'Unconstrained' and 'nominal model' (the "
-        "description before identification) are held out too.",
+        "'relative' to the norm of the torque. The errors of the "
+        "unconstrained estimate and of the description are held out too.",
     )
     return Section("verdict", "Errors and every condition", (joints, _check_table(result.checks)))
 
@@ -230,7 +230,7 @@ def _excitation_section(result: Result) -> Section:
             "showlegend": False,
         },
         f"Sorted; orange is above {100 * _WEAK:.0f} %. A parameter can be uncertain simply because it is nearly zero: see its "
-        "interval below.",
+        "interval above.",
         height=380,
     )
     text = (

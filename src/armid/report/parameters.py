@@ -32,7 +32,7 @@ def _base_table(result: Result) -> Table:
     known = dict(zip(e.base.parameters, nominal_standard(result.described, e.base.parameters), strict=True))
     nominal = [sum(w * known[name] for name, w in e.base.terms(k).items()) for k in range(len(e))]
     return Table(
-        ("parameter", "value", "95 % from", "to", "nominal", "unit", "std. dev.", "in full"),
+        ("parameter", "value", "95 % from", "to", "description", "unit", "std. dev.", "in full"),
         tuple(
             (
                 name,
@@ -49,8 +49,8 @@ def _base_table(result: Result) -> Table:
             )
         ),
         tuple("faint" if name in flagged else "" for name in e.names),
-        caption=f"Base parameters by {e.method}; intervals from {e.covariance_kind} covariance; 'nominal' is what the "
-        "description says. Faint: zero lies in the interval.",
+        caption=f"Base parameters by {e.method}; intervals from {e.covariance_kind} covariance. "
+        "Faint: zero lies in the interval.",
     )
 
 

@@ -71,7 +71,7 @@ def _error_table(result: Result) -> tuple[Table, ...]:
         "Root mean square error over the range (largest minus smallest) of the joint's torque on held-out motion; the band is "
         f"±{100 * BAND:.0f} % of the joint's largest torque."
     )
-    header = ("joint", "torque range", "unit", "consistent", "unconstrained", "nominal", "inside the band")
+    header = ("joint", "torque range", "unit", "identified", "unconstrained", "description", "inside the band")
     return (Table(header, tuple(rows), caption=caption),)
 
 

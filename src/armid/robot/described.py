@@ -1,4 +1,4 @@
-"""What a description says about an arm's parameters: its own values, in the order of any parameter vector."""
+"""What a description says about an arm: its own parameters, in the order of any vector of them, and what is odd about it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.notes import Note, Severity
 from armid.parameters.inertial import N_INERTIAL
 from armid.parameters.space import Parameter
 from armid.robot.robot import Robot
@@ -34,3 +35,16 @@ def described_values(robot: Robot, parameters: Iterable[Parameter]) -> FloatArra
             counted = p.is_motor_side and (p.kind, p.body, p.drive_quantity) in held
             values[i] = 0.0 if counted else getattr(robot.joints[p.body].drive, p.drive_quantity)
     return values
+
+
+_ALWAYS_TOLD = ("angle-rounded", "tip-chosen")
+"""Notes of a description that are no warnings and still decide what is identified, and of which arm."""
+
+_SAID_WHERE_USED = ("limits-missing", "limits-empty")
+"""Warnings that whoever needs the limits says with the values assumed (`limit-assumed`)."""
+
+
+def description_notes(robot: Robot) -> tuple[Note, ...]:
+    """What the reader of the file found and whoever uses the arm must know: warnings, exact angles, the tip that was chosen."""
+    warned = {n for n in robot.notes if n.severity is not Severity.INFO and n.code not in _SAID_WHERE_USED}
+    return tuple(n for n in robot.notes if n in warned or n.code in _ALWAYS_TOLD)

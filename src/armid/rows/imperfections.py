@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
@@ -26,131 +25,25 @@ from armid.kernels.gradients import prediction_jacobian
 from armid.kernels.source import RowSource
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import N_INERTIAL
-from armid.parameters.space import OwnerKind, Parameter
+from armid.parameters.space import OwnerKind, Parameter, named_parameters
 from armid.robot.robot import JointKind, Robot
+from armid.rows.imperfection_families import KINDS, STRIBECK_SCALES, Family, Imperfection
 from armid.rows.torque import space_of
 
-
-class Family(StrEnum):
-    """Imperfections of one kind; the words of `--imperfections` and `--tolerance`."""
-
-    GAIN = "gain"
-    """Torque read too large by a share, per joint."""
-    DELAY = "delay"
-    """Torque recorded late [s], per joint."""
-    COMMON_DELAY = "common-delay"
-    """All torques recorded late alike [s]."""
-    ZERO = "zero"
-    """Angle read too large by a constant [rad or m], per joint."""
-    SCALE = "scale"
-    """Angle read too large by a share, per joint."""
-    CLOCK = "clock"
-    """Time stamped too long by a share."""
-    TILT = "tilt"
-    """Base out of level [rad], about two axes."""
-    DRIFT = "drift"
-    """Torque that grows by this much from the begin of a recording to its end [N m or N], per joint."""
-    SLOW_DRIFT = "slow-drift"
-    """Torque that swings once over a recording [N m or N], per joint."""
-    ASYMMETRIC = "asymmetric"
-    """Friction |qd|: other slopes in either direction."""
-    QUADRATIC = "quadratic"
-    """Friction qd |qd|."""
-    CUBIC = "cubic"
-    """Friction qd^3."""
-    LOAD = "load"
-    """Friction sign(qd) |load|."""
-    LOAD_SPEED = "load-speed"
-    """Friction qd |load|."""
-    STRIBECK = "stribeck"
-    """Friction that humps near standstill."""
-    POSITION_SINE = "position-sine"
-    """Torque sin(q) of the joint's own angle."""
-    POSITION_COSINE = "position-cosine"
-    """Torque cos(q) of the joint's own angle."""
-    REVERSAL = "reversal"
-    """Coulomb friction that turns around later than the velocity [s], per joint."""
-    ROTOR = "rotor"
-    """Inertia of a rotor that no parameter describes [kg m^2], per joint."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FamilyKind:
-    """What is known of a family beforehand.
-
-    Args:
-        tolerance: ordinary size in a healthy cell: in `unit`, or a share of the joint's torque where the unit is torque.
-        unit: of the size; `torque` for N m or N.
-        sensors: whether it belongs to sensors and cell, not to the arm.
-        aliases: whether bodies can take its place or it theirs.
-        recurs: whether it may enter the model: another recording by the same sensors has it too, and no other family holds it.
-    """
-
-    tolerance: float
-    unit: str
-    sensors: bool
-    aliases: bool
-    recurs: bool = True
-
-
-KINDS: dict[Family, FamilyKind] = {
-    Family.GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=True),
-    Family.DELAY: FamilyKind(tolerance=0.003, unit="s", sensors=True, aliases=False),
-    Family.COMMON_DELAY: FamilyKind(tolerance=0.003, unit="s", sensors=True, aliases=False, recurs=False),
-    Family.ZERO: FamilyKind(tolerance=float(np.radians(1.0)), unit="rad", sensors=True, aliases=True),
-    Family.SCALE: FamilyKind(tolerance=0.01, unit="1", sensors=True, aliases=True),
-    Family.CLOCK: FamilyKind(tolerance=0.01, unit="1", sensors=True, aliases=True),
-    Family.TILT: FamilyKind(tolerance=float(np.radians(1.0)), unit="rad", sensors=True, aliases=True),
-    Family.DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=True, aliases=False, recurs=False),
-    Family.SLOW_DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=True, aliases=False, recurs=False),
-    Family.ASYMMETRIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
-    Family.QUADRATIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
-    Family.CUBIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
-    Family.LOAD: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=True),
-    Family.LOAD_SPEED: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=True),
-    Family.STRIBECK: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
-    Family.POSITION_SINE: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=True),
-    Family.POSITION_COSINE: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=True),
-    Family.REVERSAL: FamilyKind(tolerance=0.003, unit="s", sensors=False, aliases=False),
-    Family.ROTOR: FamilyKind(tolerance=0.05, unit="kg m^2", sensors=False, aliases=True),
-}
-"""Base tolerances: what data sheets and calibrated cells have. A torque sensor is good to a few per cent, an encoder is homed to
-a degree, a bus is late by a few milliseconds; shapes of friction are a few per cent of the torque."""
-
-STRIBECK_SCALES = (0.03, 0.1, 0.3)
-"""Shares of a joint's largest speed at which the hump near standstill has decayed; which one, the data decide."""
+__all__ = [
+    "KINDS",
+    "STRIBECK_SCALES",
+    "ColumnReference",
+    "Columns",
+    "Family",
+    "Imperfection",
+    "Motion",
+    "imperfections",
+    "level_axes",
+]
 
 _PRISMATIC_ZERO = 0.001
 """[m]: a linear axis is homed to a millimetre."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imperfection:
-    """One column.
-
-    Args:
-        family: its kind.
-        joint: 0-based; None when it is about the whole arm.
-        part: tells several of one joint or arm apart.
-        unit: of its size.
-        tolerance: base tolerance [unit].
-        scale: of Stribeck friction: share of the largest speed at which the hump has decayed.
-        linear: multiples of the joint's linear friction that are taken away from a shape of friction, so that viscous friction,
-            Coulomb friction and offset stay what they are without it.
-    """
-
-    family: Family
-    joint: int | None
-    part: str = ""
-    unit: str
-    tolerance: float
-    scale: float = 0.0
-    linear: tuple[float, ...] = ()
-
-    def name(self, joints: Sequence[str]) -> str:
-        """Such as `gain of joint4`."""
-        kind = f"{self.family.value} {self.part}".strip()
-        return kind if self.joint is None else f"{kind} of {joints[self.joint]}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -205,6 +98,7 @@ def imperfections(
         Family.REVERSAL: not effects.coulomb,
         Family.ROTOR: effects.rotor_inertia or effects.torques.value == "motor",
         Family.TILT: not np.any(robot.gravity),
+        Family.WEIGHT: not np.any(robot.gravity),
     }
     out: list[Imperfection] = []
     for family in families:
@@ -215,7 +109,7 @@ def imperfections(
 
 def _of_family(family: Family, robot: Robot, reference: ColumnReference) -> list[Imperfection]:
     kind = KINDS[family]
-    if family in (Family.CLOCK, Family.COMMON_DELAY):
+    if family in (Family.CLOCK, Family.COMMON_DELAY, Family.WEIGHT):
         return [Imperfection(family=family, joint=None, unit=kind.unit, tolerance=kind.tolerance)]
     if family is Family.TILT:
         return [
@@ -279,12 +173,15 @@ class Columns:
         self._m, self._r = motion, reference
         self._n, self._channels = motion.robot.n_joints, len(motion.source.channels)
         self._x = motion.inputs[:: motion.every]
+        self._friction: dict[tuple[int, bool], FloatArray] = {}
         self._makers: dict[Family, Callable[[Imperfection], FloatArray]] = {
             Family.ZERO: self._zero,
             Family.SCALE: self._scale,
             Family.CLOCK: self._clock,
             Family.COMMON_DELAY: self._common_delay,
             Family.TILT: self._tilt,
+            Family.GEAR_RATIO: self._gear_ratio,
+            Family.WEIGHT: self._weight,
             Family.REVERSAL: self._turned_late,
         }
 
@@ -310,7 +207,7 @@ class Columns:
     @cached_property
     def load(self) -> FloatArray:
         """Of the links alone, relative to the largest in training, at most 1, shape [n_samples, n_channels]."""
-        links = np.array([not name.startswith("joint") for name in self._m.source.columns])
+        links = np.array([not one.of_joint for one in named_parameters(tuple(self._m.source.columns))])
         rigid = self._predicted(self._x, np.where(links, self._r.standard, 0.0))
         return np.clip(np.abs(rigid) / np.maximum(self._r.load, 1e-12), 0.0, 1.0)
 
@@ -345,13 +242,16 @@ class Columns:
             j: drive.
             within: velocities beyond the training's largest count as that.
         """
-        known = self._m.effects
-        parts = {
-            "viscous": self._speed[:, j] * self._r.speed[j] if within else self._x[:, self._n + j],
-            "coulomb": self._direction[:, j],
-            "offset": np.ones(len(self._x)),
-        }
-        return np.column_stack([np.empty((len(self._x), 0)), *(parts[word] for word in known.friction)])
+        if (j, within) not in self._friction:
+            parts = {
+                "viscous": self._speed[:, j] * self._r.speed[j] if within else self._x[:, self._n + j],
+                "coulomb": self._direction[:, j],
+                "offset": np.ones(len(self._x)),
+            }
+            words = self._m.effects.friction
+            columns = np.column_stack([np.empty((len(self._x), 0)), *(parts[word] for word in words)])
+            self._friction[j, within] = columns
+        return self._friction[j, within]
 
     def _on_one_joint(self, item: Imperfection, j: int) -> FloatArray:
         v, way = self._speed[:, j], self._direction[:, j]
@@ -417,6 +317,15 @@ class Columns:
     def _scale(self, item: Imperfection) -> FloatArray:
         places = [order * self._n + int(item.joint or 0) for order in range(3)]
         return -np.einsum("nck,nk->nc", self._jacobian[:, :, places], self._x[:, places])
+
+    def _gear_ratio(self, item: Imperfection) -> FloatArray:
+        """Torque multiplied, the angle divided: that much gain, and as much less scale."""
+        out, j = -self._scale(item), int(item.joint or 0)
+        out[:, j] += self.torque[:: self._m.every, j]
+        return out
+
+    def _weight(self, item: Imperfection) -> FloatArray:
+        return -gravity(self._m.robot, self._x[:, : self._n], inertial=self._bodies)
 
     def _clock(self, item: Imperfection) -> FloatArray:
         n, x = self._n, self._x

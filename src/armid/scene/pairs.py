@@ -1,10 +1,8 @@
 """Which pairs of links are checked, by what, and at which distance.
 
 Three things make a pair of links impossible to keep apart though the real arm does so all day: capsules that are much larger
-than the
-shapes (then the shapes decide), shapes that overlap by construction (then the pair is left out), and shapes that are always
-nearer
-than the margin (then the pair has a margin of its own). All three are seen at random poses, and said.
+than the shapes (then the shapes decide), shapes that overlap by construction (then the pair is left out), and shapes that are
+always nearer than the margin (then the pair has a margin of its own). All three are seen at random poses, and said.
 """
 
 from __future__ import annotations
@@ -47,7 +45,8 @@ _KEPT = 0.25
 """A margin that is kept in less than this share of all poses leaves no room to move, and is reduced ..."""
 
 _SHARE_OF_DISTANCE = 0.5
-"""... to this share of the distance that is kept in `_KEPT` of the poses."""
+"""... to this share of the least distance where the pair never touches, otherwise of the distance that is kept in `_KEPT` of the
+poses: a pair that its own joints keep apart shall not take poses from them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +141,10 @@ def _is_stand_in(capsule: LinkCapsule) -> bool:
 def _own_margin(distance: FloatArray, margin: float) -> float | None:
     """A smaller margin for a pair that keeps the common one in too few poses [m]; None when the common one will do."""
     reached = float(np.quantile(distance, 1.0 - _KEPT))
-    return None if reached >= margin else _SHARE_OF_DISTANCE * max(reached, 0.0)
+    if reached >= margin:
+        return None
+    least = float(distance.min())
+    return _SHARE_OF_DISTANCE * (least if least > 0.0 else max(reached, 0.0))
 
 
 def _notes(dropped: list[str], reduced: dict[str, float]) -> tuple[Note, ...]:

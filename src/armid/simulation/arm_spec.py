@@ -66,7 +66,8 @@ def inertial_of(robot: Robot, i: int) -> FloatArray:
         raise RobotError(
             f"link {robot.links[i].name!r}",
             "has no inertial parameters",
-            "the simulated arm needs mass and inertia of every link",
+            "a moving arm needs mass and inertia: <inertial> in a URDF, `inertial:` in a robot YAML; "
+            "`armid simulate --record tracker` measures poses without them",
         )
     return ten
 

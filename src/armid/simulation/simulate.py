@@ -10,6 +10,7 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
+from armid.apart import refuse_inputs_within
 from armid.arrays import FloatArray
 from armid.documents import plain
 from armid.errors import InputError
@@ -113,6 +114,7 @@ def simulate(
         SimulationError: a motion that had to be stopped, unless the scenario says that faults are recorded.
         InputError: something asked for that cannot be.
     """
+    refuse_inputs_within(out, (robot, trajectory, scenario, limits_file))
     began = perf_counter()
     wanted, kinds = choice("record", record, RecordedChannels), formats_of(formats)
     arm, assumed = _arm(robot, base, tip, rotor_ratio, friction_ratio)

@@ -78,7 +78,7 @@ class Watch:
             "tracking-lost",
             f"joint {self.names[worst]} is {gap[worst]:.3g} away from its command "
             "(gains too low, torque limit reached, or a wrong model: try --controller computed-torque, a slower motion, or "
-            "a smaller --rotor-ratio)",
+            "another --rotor-ratio)",
             self.names[worst],
         )
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from armid.apart import refuse_inputs_within
 from armid.design.design import design_motion
 from armid.design.motion import Design
 from armid.documents import plain
@@ -36,6 +37,7 @@ from armid.parameters.effects import Effects, TorqueSide
 from armid.report.identification import identification_report
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.simulation.arm_spec import inertial_of
 from armid.simulation.controllers import PdGravity
 from armid.simulation.measure import Mistakes
 from armid.simulation.physics import Physics
@@ -243,6 +245,7 @@ def demo(
     Raises:
         ArmidError: a stage refuses to go on, with the reason.
     """
+    refuse_inputs_within(out, [robot])
     story = Story(robot=str(robot), starts=starts, fault=choice("fault", fault, Mistake), seed=seed)
     return tell_story(story, Path(out), progress=progress or (lambda _: None), command=command)
 
@@ -252,19 +255,21 @@ def tell_story(
 ) -> Demonstration:
     """The story with all its settings; see `demo`."""
     robot = load_robot(story.robot)
+    for link in range(robot.n_joints):
+        inertial_of(robot, link)  # what cannot be simulated is refused before the search for a motion
     specimen = varied(robot, story.variation, np.random.default_rng([story.seed, 1]))
-    progress("designing a motion that excites everything")
+    progress("1 of 6: designing a motion that excites everything")
     # One period more than is used: the first starts from standstill and is another motion than its repetitions.
     training = designed(robot, story, story.repetitions + 1)
-    progress("designing another motion for validation")
+    progress("2 of 6: designing another motion for validation")
     validation = designed(robot, replace(story, starts=1, seed=story.seed + 1), 1)
     logs: list[Log] = []
     runs: list[Simulation] = []
-    for name, design in (("training", training), ("validation", validation)):
+    for stage, (name, design) in enumerate((("training", training), ("validation", validation)), start=3):
         with answer_folder(folder, f"demonstration {name}"):
             save_trajectory(design.trajectory, folder / f"{name}.json", robot=robot.name)
             save_csv(design.trajectory, folder / f"{name}.csv", rate_hz=100.0, robot=robot)
-        progress(f"running the {name} motion on the embedded robot ({design.trajectory.duration:.0f} s)")
+        progress(f"{stage} of 6: running the {name} motion on the embedded robot ({design.trajectory.duration:.0f} s)")
         runs.append(_record(robot, specimen, design.trajectory, story))
         with answer_folder(folder, f"demonstration {name} log"):
             path = write_log(runs[-1].log, folder / f"{name}_log.csv", LogFormat.CSV)
@@ -273,10 +278,10 @@ def tell_story(
     held = 0.5 / Physics().control_rate_hz  # a torque command is held for a tick: it acts half of one after its stamp
     conditioning = Conditioning(period=story.period, trim=STANDSTILL, torque_delay=-held)
     settings = Identification(effects=_EFFECTS, conditioning=conditioning, seed=story.seed)
-    result = identify(robot, logs[:1], logs[1:], settings, progress=progress)
+    result = identify(robot, logs[:1], logs[1:], settings, progress=lambda text: progress(f"5 of 6: {text}"))
     if command:
         result = replace(result, provenance=replace(result.provenance, command=command.line, typed=command))
-    progress("writing the result, its export and the report")
+    progress("6 of 6: writing the result, its export and the report")
     result.save(folder / "result")
     inside, total = _coverage(result, runs[0])
     return Demonstration(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,16 +18,25 @@ from armid.robot.load import load_robot
 from armid.rows.nominal_torque import NominalTorque
 from armid.scene.cell import cell_of
 from armid.studies.goals import ARM, CELL, HARMONICS, PERIOD, model_two
-from armid.studies.state_bound import best_weights, traces
+from armid.studies.state_bound import StateBound, best_weights, traces
 
 _SLOWER = (1.0, 0.3, 0.03)
 """Shares of the velocity limits at which joints are sampled."""
 
-_CLIMBS = 25
+_CLIMBS = 200
 """Random steps towards a state of smaller ratio."""
 
-_KEPT = 900
-"""States of largest weight that stay in the pool, and beside them a third as many new ones."""
+_KEPT = 350
+"""States of largest weight that stay in the pool: a few more than have any."""
+
+_ADDED = 300
+"""States that the search for small ratios adds in a round, from somewhat more attempts."""
+
+_BANK = 1000
+"""States whose joints are tried in others."""
+
+_LEAST = 1e-5
+"""Weight that every state of the pool starts with: an interior-point method begins inside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,80 +71,144 @@ def goal_problem() -> tuple[ExcitationProblem, BaseParameters]:
     return problem, base
 
 
-def state_front(*, rounds: int = 8, states: int = 1000, seed: int = 0) -> list[StateFront]:
+def state_front(*, rounds: int = 4, states: int = 700, seed: int = 0, hz: float = np.inf) -> Iterator[StateFront]:
     """The best weights on a pool of states, round by round with the states added that the bound asks for.
 
     Args:
         rounds: of the search.
         states: sampled at first.
         seed: of the sampling.
+        hz: highest frequency of the motions to bound; without it motions of any shape.
     """
     problem, base = goal_problem()
-    source, rng = Restricted(problem.rows, tuple(int(i) for i in base.independent)), np.random.default_rng(seed)
-    x = sampled_states(problem, states, rng)
-    A, w = evaluate_rows(source, x), np.full(states, 1.0 / states)
-    out = []
-    for k in range(rounds):
-        found = best_weights(A, start=w, steps=80, power=min(8.0 + 4.0 * k, 40.0))
+    rows, rng = _ReversibleRows(problem, base), np.random.default_rng(seed)
+    x = sampled_states(problem, states, rng, hz=hz)
+    w = np.full(states, 1.0 / states)
+    for _ in range(rounds):
+        found = best_weights(rows(x), start=w)
         heavy = np.argsort(-found.weights)[:_KEPT]
-        y = np.vstack([x[heavy[: _KEPT // 3]], sampled_states(problem, _KEPT // 6, rng)])
-        y, ratio = _climbed(problem, source, y, found.P, found.Q, rng)
-        out.append(
-            StateFront(condition_number=found.condition_number, pool_bound=found.bound, bound=ratio.min() ** 0.5)
+        y = np.vstack([x[heavy[: 2 * _ADDED // 3]], sampled_states(problem, _ADDED // 2, rng, hz=hz)])
+        y, ratio = _climbed(problem, rows, y, found, rng, hz)
+        yield StateFront(
+            condition_number=found.condition_number, pool_bound=found.bound, bound=float(ratio.min()) ** 0.5
         )
-        best = np.argsort(ratio)[: _KEPT // 3]
-        x, w = np.vstack([x[heavy], y[best]]), found.weights[heavy]
-        A = np.concatenate([A[heavy], evaluate_rows(source, y[best])])
-        w = np.concatenate([0.9 * w / w.sum(), np.full(len(best), 0.1 / len(best))])
-    return out
+        best = np.argsort(ratio)[:_ADDED]
+        kept = found.weights[heavy]
+        x = np.vstack([x[heavy], y[best]])
+        w = np.concatenate([0.9 * kept / kept.sum() + _LEAST, np.full(len(best), 0.1 / len(best))])
 
 
-def admissible(problem: ExcitationProblem, x: FloatArray) -> npt.NDArray[np.bool_]:
-    """Whether states keep the limits of position, velocity, torque and place, shape [n_states]."""
+class _ReversibleRows:
+    """Rows of states and of the same states run backwards, as twice as many channels.
+
+    Backwards velocities change their sign and so do columns of friction, nothing else; the mean of both Gram matrices has no
+    entries between friction and the rest, and its condition number is at most that of either. So the best weights are among
+    those that count a state and its reverse alike, and a bound for these holds for all.
+    """
+
+    def __init__(self, problem: ExcitationProblem, base: BaseParameters) -> None:
+        self.source = Restricted(problem.rows, tuple(int(i) for i in base.independent))
+        self.odd = np.array([name.endswith(("viscous", "coulomb")) for name in base.names])
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        A = evaluate_rows(self.source, x)
+        return np.concatenate([A * self.odd, A * ~self.odd], axis=1)
+
+
+def admissible(problem: ExcitationProblem, x: FloatArray, *, hz: float = np.inf) -> npt.NDArray[np.bool_]:
+    """Whether states keep the limits of position, velocity, torque and place, shape [n_states].
+
+    A sum of harmonics up to the angular frequency W that keeps |f| <= c has f'^2 + W^2 f^2 <= W^2 c^2 everywhere (Szego's form of
+    Bernstein's inequality). With a highest frequency that is asked of positions and of velocities.
+    """
     n, limits = problem.robot.n_joints, problem.limits
     torque = evaluate_rows(NominalTorque(problem.robot), x)[:, :, 0]
     kept = (np.abs(x[:, :n] - limits.middle) <= limits.half_range).all(axis=1)
     kept &= (np.abs(x[:, n : 2 * n]) <= limits.velocity).all(axis=1)
     kept &= (np.abs(torque) <= limits.torque).all(axis=1)
+    if np.isfinite(hz):
+        W = 2.0 * np.pi * hz
+        kept &= ((x[:, n : 2 * n] / W) ** 2 + (x[:, :n] - limits.middle) ** 2 <= limits.half_range**2).all(axis=1)
+        kept &= ((x[:, 2 * n :] / W) ** 2 + x[:, n : 2 * n] ** 2 <= limits.velocity**2).all(axis=1)
     return np.asarray(kept & (problem.scene.clearances(x[:, :n]).min(axis=1) >= 0.0))
 
 
-def sampled_states(problem: ExcitationProblem, count: int, rng: np.random.Generator) -> FloatArray:
-    """Admissible states, shape [count, 3 n]: accelerations are those that random torques within the limits make."""
-    n, limits = problem.robot.n_joints, problem.limits
+def sampled_states(
+    problem: ExcitationProblem, count: int, rng: np.random.Generator, *, hz: float = np.inf
+) -> FloatArray:
+    """Admissible states, shape [count, 3 n]: accelerations of random torques, or those that a highest frequency allows."""
     out: list[FloatArray] = []
     while sum(map(len, out)) < count:
-        shape = (max(2 * count, 300), n)
-        q = limits.middle + limits.half_range * rng.uniform(-1.0, 1.0, shape)
-        qd = limits.velocity * rng.uniform(-1.0, 1.0, shape) * rng.choice(_SLOWER, shape)
-        x = np.hstack([q, qd, np.zeros(shape)])
-        still = evaluate_rows(NominalTorque(problem.robot), x)[:, :, 0]
-        asked = limits.torque * rng.uniform(-1.0, 1.0, shape) * rng.choice((1.0, 0.3, 0.1), shape)
-        asked = np.where(rng.random(shape) < 0.3, still, asked)
-        x[:, 2 * n :] = np.linalg.solve(mass_matrix(problem.robot, q), (asked - still)[:, :, np.newaxis])[:, :, 0]
-        out.append(x[admissible(problem, x)])
+        size = max(2 * count, 300)
+        x = _driven_states(problem, size, rng) if np.isinf(hz) else _slow_states(problem, size, rng, hz)
+        out.append(x[admissible(problem, x, hz=hz)])
     return np.vstack(out)[:count]
+
+
+def _driven_states(problem: ExcitationProblem, count: int, rng: np.random.Generator) -> FloatArray:
+    """States that random torques make."""
+    n, limits = problem.robot.n_joints, problem.limits
+    shape = (count, n)
+    q = limits.middle + limits.half_range * rng.uniform(-1.0, 1.0, shape)
+    qd = limits.velocity * rng.uniform(-1.0, 1.0, shape) * rng.choice(_SLOWER, shape)
+    x = np.hstack([q, qd, np.zeros(shape)])
+    still = evaluate_rows(NominalTorque(problem.robot), x)[:, :, 0]
+    asked = limits.torque * rng.uniform(-1.0, 1.0, shape) * rng.choice((1.0, 0.3, 0.1), shape)
+    asked = np.where(rng.random(shape) < 0.3, still, asked)
+    x[:, 2 * n :] = np.linalg.solve(mass_matrix(problem.robot, q), (asked - still)[:, :, np.newaxis])[:, :, 0]
+    return x
+
+
+def _slow_states(problem: ExcitationProblem, count: int, rng: np.random.Generator, hz: float) -> FloatArray:
+    """States of joints that no harmonic above a frequency moves."""
+    limits, W = problem.limits, 2.0 * np.pi * hz
+    shape = (count, problem.robot.n_joints)
+    q = limits.half_range * rng.uniform(-1.0, 1.0, shape)
+    top = np.minimum(limits.velocity, W * np.sqrt(limits.half_range**2 - q**2))
+    qd = top * rng.uniform(-1.0, 1.0, shape) * rng.choice((1.0, 0.3), shape)
+    most = W * np.sqrt(limits.velocity**2 - qd**2)
+    qdd = most * rng.uniform(-1.0, 1.0, shape) * rng.choice((1.0, 0.3, 0.1), shape)
+    return np.hstack([limits.middle + q, qd, qdd])
 
 
 def _climbed(
     problem: ExcitationProblem,
-    source: Restricted,
+    rows: _ReversibleRows,
     x: FloatArray,
-    P: FloatArray,
-    Q: FloatArray,
+    found: StateBound,
     rng: np.random.Generator,
+    hz: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """States moved towards a smaller tr(G P) / tr(G Q), and these ratios."""
+    """States moved towards a smaller tr(G P) / tr(G Q), and these ratios: small steps, and exchanges of one joint."""
     n, limits = problem.robot.n_joints, problem.limits
-    stride = 0.3 * np.concatenate([limits.half_range, limits.velocity, np.full(n, 5.0)])
-    x, ratio = np.array(x), _ratio(evaluate_rows(source, x), P, Q)
+    fast = 5.0 if np.isinf(hz) else np.pi * hz * limits.velocity
+    stride = 0.3 * np.concatenate([limits.half_range, limits.velocity, np.broadcast_to(fast, n)])
+    x, size, bank = np.array(x), np.ones(len(x)), sampled_states(problem, _BANK, rng, hz=hz)
+    ratio = _ratio(rows(x), found)
     for k in range(_CLIMBS):
-        trial = x + rng.normal(size=x.shape) * stride * 0.6 ** (k // 8) * (rng.random(x.shape) < 0.3)
-        fresh = np.where(admissible(problem, trial), _ratio(evaluate_rows(source, trial), P, Q), np.inf)
+        if k % 2:
+            trial = _exchanged(x, bank[rng.integers(0, len(bank), len(x))], rng)
+        else:
+            few = rng.random(x.shape) < rng.choice((0.05, 0.15, 0.4))
+            trial = x + rng.normal(size=x.shape) * stride * size[:, np.newaxis] * few
+        fresh = np.full(len(x), np.inf)
+        kept = admissible(problem, trial, hz=hz)
+        if kept.any():
+            fresh[kept] = _ratio(rows(trial[kept]), found)
         better = fresh < ratio
         x[better], ratio[better] = trial[better], fresh[better]
+        size = np.clip(np.where(better, 1.5 * size, 0.95 * size), 0.01, 1.0)
     return x, ratio
 
 
-def _ratio(rows: FloatArray, P: FloatArray, Q: FloatArray) -> FloatArray:
-    return np.asarray(traces(rows, P) / np.maximum(traces(rows, Q), 1e-300))
+def _exchanged(x: FloatArray, others: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """One joint of every state moves as it does in another state."""
+    n = x.shape[1] // 3
+    out, joint, every = np.array(x), rng.integers(0, n, len(x)), np.arange(len(x))
+    for k in range(3):
+        out[every, k * n + joint] = others[every, k * n + joint]
+    return out
+
+
+def _ratio(rows: FloatArray, found: StateBound) -> FloatArray:
+    return np.asarray(traces(rows, found.P) / np.maximum(traces(rows, found.Q), 1e-300))

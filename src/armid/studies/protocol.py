@@ -12,6 +12,7 @@ from armid.arrays import FloatArray
 from armid.closed_loop.controller import JointController, catalogue_controller
 from armid.closed_loop.loop import LoopMotion, axis_inertia
 from armid.closed_loop.plant import LoopPlant
+from armid.consistency.positivity import with_standard
 from armid.errors import InputError
 from armid.identifiability.structure import structural_base
 from armid.kernels.dynamics import mass_matrix
@@ -169,9 +170,16 @@ class Protocol:
 
     def log(self, noise: str, run: int) -> Log:
         """A recording of the training motion: encoder noise fed back, torque noise added."""
-        rng = np.random.default_rng([self.seed, 2, list(NOISE).index(noise), run])
+        return self._recording(self.training, noise, run, drawn_for=2)
+
+    def held_out_log(self, noise: str, run: int) -> Log:
+        """A recording of the other motion, by the same sensors."""
+        return self._recording(self.validation, noise, run, drawn_for=4)
+
+    def _recording(self, along: LoopMotion, noise: str, run: int, *, drawn_for: int) -> Log:
+        rng = np.random.default_rng([self.seed, drawn_for, list(NOISE).index(noise), run])
         position, torque = NOISE[noise]
-        motion = replace(self.training, refinement=_REFINED)
+        motion = replace(along, refinement=_REFINED)
         drawn = position * rng.standard_normal(motion.reference.shape)
         got = motion.simulate(self.truth, noise=drawn)
         return Log(
@@ -184,6 +192,10 @@ class Protocol:
                 Channel.LINK_TORQUE: got.torque + torque * rng.standard_normal(got.torque.shape),
             },
         )
+
+    def wrong_robot(self, run: int) -> Robot:
+        """The arm as a description has it whose every standard parameter is wrong by 15 %."""
+        return with_standard(self.robot, dict(zip(self.plant.source.columns, self.wrong_standard(run), strict=True)))
 
     def wrong_start(self, run: int) -> FloatArray:
         """Base values of possible bodies whose standard parameters are wrong by 15 % each."""

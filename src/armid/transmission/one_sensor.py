@@ -34,6 +34,10 @@ _CUTOFFS = (0.75, 1.33)
 """Of the cut-off, tried besides it: noise of the fourth derivative and what the model lacks grow with it, elasticity does not, so
 that what they move the ratio by is part of its deviation."""
 
+_END_SHARE = 3
+"""Of the nine decades by which a filter settles: a thousandth is left of what a fourth derivative makes up beyond either end.
+After one period of the cut-off it is a fifth, and B / K came out three times too large where motion began or ended at speed."""
+
 _STEPS = 30
 _SETTLED = 1e-8
 """Relative change of the ratio that ends the iteration."""
@@ -134,7 +138,7 @@ class OneSensorSearch:
             text = f"B / K comes out as {ratio:.3g} s^2: torque has the wrong sign or is out of step with the position"
             notes.append(Note("impossible-transmission", Severity.ERROR, text, joint))
         elif ratio <= SEEN * deviation:
-            bound = ratio + 2.0 * deviation
+            bound = max(ratio, 0.0) + 2.0 * deviation  # a ratio below zero is noise, and no reason for a smaller bound
             text = (
                 f"B / K cannot be found from this recording ({ratio:.2g} +- {deviation:.2g} s^2, choice of cut-off included): "
                 f"no elasticity is seen, it is below {bound:.2g} s^2, a resonance above {resonance(bound):.2g} Hz; "
@@ -176,7 +180,7 @@ class OneSensorSearch:
         tau = low_pass(log[Channel.MOTOR_TORQUE][:, j : j + 1], filter)
         # A torque that is stamped early or late by a fraction of a sample lacks its own rate of change.
         late = derivatives(tau, 1.0 / step, Differentiator.CENTRAL_8)[0]
-        cut = int(np.ceil(1.0 / (self.cutoff * step)))
+        cut = min(int(filter.settling / _END_SHARE), len(tau) // 4)
         inside = slice(cut, len(tau) - cut)
         second = np.column_stack([elastic - rigid, np.zeros(len(tau))])
         return np.column_stack([rigid, late])[inside], second[inside], tau[inside, 0], max(1, int(self.block / step))

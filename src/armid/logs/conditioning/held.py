@@ -9,8 +9,8 @@ from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.logs.conditioning.grid import EVIDENCE_ROWS, Span, in_pieces, parts_within
 from armid.logs.conditioning.parts import Uniform, averaged_part, uniform_parts
-from armid.logs.conditioning.settings import Conditioning
-from armid.logs.conditioning.window import MIN_PERIODS, conditioned, is_long_enough
+from armid.logs.conditioning.settings import Conditioning, VelocitySource
+from armid.logs.conditioning.window import MIN_PERIODS, conditioned, is_long_enough, with_recorded_velocity
 from armid.logs.log import Log
 from armid.logs.samples import Samples, concatenated
 from armid.logs.shelf import SHELF
@@ -81,12 +81,25 @@ class HeldGrid:
     def whole(self, settings: Conditioning, span: Span) -> Samples:
         """All samples of a span; settings are resolved."""
         # What the user accepts changes nothing about the samples.
-        key = ("samples", replace(settings, accept=()), span)
+        own = replace(settings, accept=())
 
         def make() -> Samples:
-            return concatenated(_conditioned_parts(self.parts(settings, span), settings))
+            parts = self.parts(settings, span)
+            derived = self._with_derived_velocity(own, span)
+            if derived is None:
+                return concatenated(_conditioned_parts(parts, settings))
+            used = [part for part in parts if is_long_enough(part, settings)]
+            return with_recorded_velocity(derived, used, settings)
 
-        return replace(SHELF.get(self._owner, key, make, _samples_bytes), settings=settings)
+        return replace(SHELF.get(self._owner, ("samples", own, span), make, _samples_bytes), settings=settings)
+
+    def _with_derived_velocity(self, settings: Conditioning, span: Span) -> Samples | None:
+        """The samples under the same settings but for their velocity, which is wanted as recorded; None when there are none."""
+        if settings.velocity is not VelocitySource.MEASURED:
+            return None
+        key = ("samples", replace(settings, velocity=VelocitySource.POSITION), span)
+        found: Samples | None = SHELF.find(self._owner, key)
+        return found
 
     def samples(
         self, settings: Conditioning, span: Span, *, alone: bool = False, begin: bool = False

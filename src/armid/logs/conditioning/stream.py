@@ -7,29 +7,30 @@ the whole to rounding. A log whose stamps jitter is gone through once before, fo
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import groupby, repeat
+from itertools import groupby, islice, repeat
 
 import numpy as np
 
 from armid.errors import InputError
 from armid.logs.conditioning.clocks import StretchClock, ordinary_step_of, stretch_clocks
-from armid.logs.conditioning.even import Piece, cut_at_gaps, even_pieces, rebased, without_corrupt
+from armid.logs.conditioning.even import Piece, StreamState, cut_at_gaps, even_pieces, rebased, without_corrupt
 from armid.logs.conditioning.folding import folded_parts
-from armid.logs.conditioning.grid import EVIDENCE_ROWS, PIECE_SAMPLES, Span, parts_within, resolved_settings
+from armid.logs.conditioning.grid import EVIDENCE_ROWS, Span, parts_within, resolved_settings
 from armid.logs.conditioning.parts import MIN_STRETCH, Uniform, averaged_part, with_period
 from armid.logs.conditioning.settings import Conditioning, VelocitySource
 from armid.logs.conditioning.spool import Spool
 from armid.logs.conditioning.timebase import TimeBase, chosen_base
 from armid.logs.conditioning.uniform import Stretch, check_step, even_step, is_uniform, ordinary_step, stretches
-from armid.logs.conditioning.window import conditioned, conditioned_range, decimation, is_long_enough, trimmed_edge
+from armid.logs.conditioning.window import conditioned, is_long_enough
+from armid.logs.conditioning.windows import even_part, merged_pieces, window_samples, windows_of
 from armid.logs.health.refuse import LogRefusedError, refuse_errors
 from armid.logs.health.rows import usable_rows
 from armid.logs.log import Channel, Clock, Log
 from armid.logs.read import LogStream, joined_logs
-from armid.logs.samples import Samples, concatenated
+from armid.logs.samples import Samples
 from armid.memory import give_back
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
@@ -39,39 +40,11 @@ CHUNK_ROWS = 1 << 15
 
 _WORKERS = 2
 
-_ENDLESS = 1 << 62
-"""Rows of a stretch whose end is not in sight."""
-
-_MEMORY = 1.5
-"""Overlap over the rows after which a filter's response has decayed to a billionth: derivatives magnify what is left."""
-
 SPOOL_SAMPLES = 1 << 24
 """Samples that are put aside for the next time they are asked for: 4 GB on disk for seven joints. More are conditioned again."""
 
 RowChange = Callable[[Log], Log]
 """A change of a log row by row, such as a correction of its encoders."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Window:
-    """Rows of one stretch between gaps, with those before and after that the filters need.
-
-    Args:
-        log: rows of the window.
-        rate: of the stretch [Hz].
-        offset: rows of the stretch before the window.
-        start, stop: rows of the window whose samples are wanted.
-        ends: whether the stretch ends here.
-        part: of the recording.
-    """
-
-    log: Log
-    rate: float
-    offset: int
-    start: int
-    stop: int
-    ends: bool
-    part: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +61,9 @@ class Timing:
     clocks: StretchClock | tuple[StretchClock, ...]
     notes: tuple[Note, ...]
 
-    def each(self) -> Iterator[StretchClock]:
-        return repeat(self.clocks) if isinstance(self.clocks, StretchClock) else iter(self.clocks)
+    def each(self, used: int = 0) -> Iterator[StretchClock]:
+        """In order, without those that are used already."""
+        return repeat(self.clocks) if isinstance(self.clocks, StretchClock) else islice(self.clocks, used, None)
 
 
 class StreamedGrid:
@@ -114,23 +88,31 @@ class StreamedGrid:
         """Parts that are conditioned together from now on, in one pass over the file; in order of time."""
         self._families |= dict.fromkeys(parts, parts)
 
+    @property
+    def families(self) -> Mapping[Span, tuple[Span, ...]]:
+        """Spans that are conditioned together."""
+        return self._families
+
     def raw(self) -> Iterator[Log]:
         """The rows as recorded, in pieces."""
-        for piece in self.stream.again().chunks(CHUNK_ROWS):
-            yield piece if self.change is None else self.change(piece)
-        give_back()
+        try:
+            for piece in self.stream.again().chunks(CHUNK_ROWS):
+                yield piece if self.change is None else self.change(piece)
+        finally:
+            # Whoever wanted the first pieces alone does not come to the end.
+            give_back()
 
     def evidence(self, settings: Conditioning, span: Span) -> list[Uniform]:
         held: list[list[Piece]] = []
         rows = 0
-        for piece in _in_spans(self.even(settings), (span,)):
+        for piece in in_spans(self.even(settings), (span,)):
             if piece.begins or not held:
                 held.append([])
             held[-1].append(piece)
             rows += len(piece.log)
             if rows >= EVIDENCE_ROWS:
                 break
-        whole = [_even_part(joined_logs([p.log for p in own]), 1.0 / own[0].clock.step) for own in held]
+        whole = [even_part(joined_logs([p.log for p in own]), 1.0 / own[0].clock.step) for own in held]
         parts = parts_within(whole, span, EVIDENCE_ROWS)
         if settings.period is not None:
             parts = [averaged_part(part, settings.period) for part in parts]
@@ -139,13 +121,23 @@ class StreamedGrid:
     def notes(self, settings: Conditioning) -> tuple[Note, ...]:
         return self.timing(settings).notes
 
-    def even(self, settings: Conditioning) -> Iterator[Piece]:
-        """The log on its even grid, cut at gaps."""
-        timing = self.timing(settings)
+    def even(
+        self, settings: Conditioning, pieces: Iterable[Log] | None = None, state: StreamState | None = None
+    ) -> Iterator[Piece]:
+        """The log on its even grid, cut at gaps.
+
+        Args:
+            settings: with gap and delay.
+            pieces: as recorded; all of them by default.
+            state: of the stream before these; it goes along with them.
+        """
+        timing, state = self.timing(settings), state or StreamState()
         gap = settings.gap * timing.step
-        wanted = (_without_velocity(piece, settings) for piece in _checked_pieces(self.raw(), settings, self.robot))
-        cut = cut_at_gaps(wanted, gap, timing.each())
-        return even_pieces(without_corrupt(rebased(cut, timing.step, settings), gap, settings), settings)
+        raw = self.raw() if pieces is None else pieces
+        wanted = (_without_velocity(piece, settings) for piece in _checked_pieces(raw, settings, self.robot))
+        cut = cut_at_gaps(wanted, gap, timing.each(state.clocks), state)
+        whole = without_corrupt(rebased(cut, timing.step, settings, state), gap, settings, state)
+        return even_pieces(whole, settings, state)
 
     def timing(self, settings: Conditioning) -> Timing:
         """The time base of the log, found out once.
@@ -157,6 +149,10 @@ class StreamedGrid:
         if key not in self._timings:
             self._timings[key] = _time_base(self._beginning(settings), self.stream.again(), settings)
         return self._timings[key]
+
+    def knows(self, settings: Conditioning, timing: Timing) -> None:
+        """Time base that was found out elsewhere."""
+        self._timings[settings.gap, settings.period] = timing
 
     def _beginning(self, settings: Conditioning) -> Stretch:
         """The longest stretch of the first rows."""
@@ -194,14 +190,14 @@ class StreamedGrid:
         if key in self._spools:
             yield from self._spools[key].pieces()
         else:
-            yield from _merged_pieces(piece for _, piece in self.conditioned(settings, (span,)))
+            yield from merged_pieces(piece for _, piece in self.conditioned(settings, (span,)))
 
     def _fill(self, settings: Conditioning, family: tuple[Span, ...]) -> None:
         """Conditions a family of spans and puts their samples aside, unless there are too many."""
         spools = {(settings, span): Spool() for span in family}
         for part, own in groupby(self.conditioned(settings, family), key=lambda pair: pair[0]):
             spool = spools[settings, family[part]]
-            for piece in _merged_pieces(piece for _, piece in own):
+            for piece in merged_pieces(piece for _, piece in own):
                 spool.add(piece)
                 if sum(len(each) for each in spools.values()) > SPOOL_SAMPLES:
                     self._endless |= set(spools)
@@ -210,7 +206,7 @@ class StreamedGrid:
 
     def conditioned(self, settings: Conditioning, spans: tuple[Span, ...]) -> Iterator[tuple[int, Samples]]:
         """Samples of each window, with the number of the span it lies in; settings are resolved."""
-        even = _in_spans(self.even(settings), spans)
+        even = in_spans(self.even(settings), spans)
         if settings.period is not None:
             for k, own in groupby(even, key=lambda piece: piece.part):
                 for part in folded_parts(own, settings.period):
@@ -219,8 +215,8 @@ class StreamedGrid:
             return
         with ThreadPoolExecutor(_WORKERS) as pool:
             pending: deque[tuple[int, Future[Samples | None]]] = deque()
-            for window in _windows(even, settings):
-                pending.append((window.part, pool.submit(_window_samples, window, settings)))
+            for window in windows_of(even, settings):
+                pending.append((window.place.part, pool.submit(window_samples, window, settings)))
                 if len(pending) > _WORKERS:
                     yield from finished(*pending.popleft())
             while pending:
@@ -249,7 +245,7 @@ def condition_stream(stream: LogStream, robot: Robot, settings: Conditioning | N
         yield replace(piece, notes=(*piece.notes, *grid.notes(wanted), *chosen))
 
 
-def _in_spans(pieces: Iterable[Piece], spans: tuple[Span, ...]) -> Iterator[Piece]:
+def in_spans(pieces: Iterable[Piece], spans: tuple[Span, ...]) -> Iterator[Piece]:
     """Pieces cut at the borders of spans, each a stretch of its own, under the span's name; the rest is left out."""
     begins = True
     part = -1
@@ -261,28 +257,17 @@ def _in_spans(pieces: Iterable[Piece], spans: tuple[Span, ...]) -> Iterator[Piec
                 continue
             log = piece.log if last - first == len(piece.log) else piece.log.rows(first, last)
             named = log if log.name == span.name else replace(log, name=span.name)
-            yield Piece(named, begins or k != part, piece.clock, k)
+            yield Piece(
+                log=named,
+                begins=begins or k != part,
+                clock=piece.clock,
+                part=k,
+                stretch=piece.stretch,
+                row=piece.row + first,
+            )
             begins, part = False, k
         if part == len(spans) - 1 and float(piece.log.time[-1]) >= spans[-1].stop:
             return
-
-
-def _merged_pieces(pieces: Iterable[Samples]) -> Iterator[Samples]:
-    """Samples that follow on one another in pieces of about `PIECE_SAMPLES`."""
-    held: list[Samples] = []
-    for piece in pieces:
-        if held and (not piece.segments[0].continues or sum(len(each) for each in held) >= PIECE_SAMPLES):
-            yield _joined_piece(held)
-            held = []
-        held.append(piece)
-    if held:
-        yield _joined_piece(held)
-
-
-def _joined_piece(pieces: Sequence[Samples]) -> Samples:
-    """Pieces that follow on one another as one, of one segment."""
-    whole = concatenated(pieces)
-    return replace(whole, segments=(replace(whole.segments[0], stop=len(whole)),))
 
 
 def finished(part: int, future: Future[Samples | None]) -> Iterator[tuple[int, Samples]]:
@@ -313,14 +298,6 @@ def _without_velocity(piece: Log, settings: Conditioning) -> Log:
     return replace(piece, channels={c: v for c, v in piece.channels.items() if c is not Channel.VELOCITY})
 
 
-def overlap(rate: float, settings: Conditioning) -> int:
-    """Rows by which windows overlap."""
-    assert settings.cutoff is not None
-    assert settings.torque_cutoff is not None
-    filters = [settings.low_pass(rate, cutoff) for cutoff in (settings.cutoff, settings.torque_cutoff)]
-    return int(_MEMORY * max(trimmed_edge(_ENDLESS, rate, settings), *(f.settling for f in filters))) + 16
-
-
 def _time_base(longest: Stretch, stream: LogStream, settings: Conditioning) -> Timing:
     """The time base of a log, decided on a stretch of its beginning.
 
@@ -343,57 +320,3 @@ def _time_base(longest: Stretch, stream: LogStream, settings: Conditioning) -> T
     found = stretch_clocks(stream.stamps(CHUNK_ROWS), step, settings.gap * step, counted=kind is TimeBase.COUNTED)
     clocks = tuple(clock.with_step(with_period(clock.step, settings.period)) for clock in found)
     return Timing(step, clocks, (note,) if note is not None else ())
-
-
-def _windows(pieces: Iterable[Piece], settings: Conditioning) -> Iterator[Window]:
-    """Overlapping windows of each stretch between gaps."""
-    held: list[Log] = []
-    rate, part, offset, wanted, margin = 1.0, 0, 0, 0, 0
-
-    def window(*, ends: bool) -> Window:
-        whole = joined_logs(held)
-        stop = len(whole) if ends else len(whole) - margin
-        return Window(log=whole, rate=rate, offset=offset, start=wanted - offset, stop=stop, ends=ends, part=part)
-
-    for piece in pieces:
-        if piece.begins:
-            if held:
-                yield window(ends=True)
-            held, offset, wanted, part = [], 0, 0, piece.part
-            rate = 1.0 / piece.clock.step
-            margin = overlap(rate, settings)
-        held.append(piece.log)
-        rows = sum(len(log) for log in held)
-        if rows > 3 * margin:
-            found = window(ends=False)
-            yield found
-            wanted = offset + rows - margin
-            # What the next window needs before its first wanted row.
-            held = [found.log.rows(rows - 2 * margin, rows)]
-            offset += rows - 2 * margin
-    if held:
-        yield window(ends=True)
-
-
-def _window_samples(window: Window, settings: Conditioning) -> Samples | None:
-    """Samples of one window, at the instants the whole stretch would have them; None when there are none."""
-    part = _even_part(window.log, window.rate)
-    count = len(part.time)
-    whole = window.offset == 0 and window.ends
-    if count < MIN_STRETCH or (whole and not is_long_enough(part, settings)):
-        return None
-    edge = trimmed_edge(count if whole else _ENDLESS, part.rate, settings)
-    every = decimation(part.rate, settings)
-    # Instants are counted from the first one kept of the whole stretch.
-    first = max(window.start, edge - window.offset)
-    first += (edge - window.offset - first) % every
-    stop = count - edge if window.ends else window.stop
-    if stop <= first:
-        return None
-    samples = conditioned_range(part, settings, first, stop)
-    continues = window.offset + first > edge
-    return replace(samples, segments=tuple(replace(s, continues=continues) for s in samples.segments))
-
-
-def _even_part(log: Log, rate: float) -> Uniform:
-    return Uniform(log=log, time=log.time, rate=rate, channels=dict(log.channels), variances={})

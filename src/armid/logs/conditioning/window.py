@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from armid.arrays import FloatArray
@@ -36,29 +39,58 @@ _CAUSAL_DELAY = 4
 
 def is_long_enough(part: Uniform, settings: Conditioning) -> bool:
     """Whether the filter settles within a stretch."""
+    return part.periodic or settles(len(part.time), part.rate, settings)
+
+
+def settles(count: int, rate: float, settings: Conditioning) -> bool:
+    """The same for so many rows at a rate [Hz]."""
     assert settings.cutoff is not None
-    motion = settings.low_pass(part.rate)
-    return part.periodic or motion.passes_all or len(part.time) / part.rate * settings.cutoff >= MIN_PERIODS
+    return settings.low_pass(rate).passes_all or count / rate * settings.cutoff >= MIN_PERIODS
 
 
 def conditioned(part: Uniform, settings: Conditioning) -> Samples:
     """A whole stretch. Settings are resolved."""
-    count = len(part.time)
+    edge = _edge(part, settings)
+    return conditioned_range(part, settings, edge, len(part.time) - edge)
+
+
+def _edge(part: Uniform, settings: Conditioning) -> int:
+    """Samples to leave out at each end of a whole stretch."""
     # A whole period has no ends for a filter to spoil; what the user wants left out is left out all the same.
-    edge = 0 if part.periodic and settings.trim is None else trimmed_edge(count, part.rate, settings)
-    return conditioned_range(part, settings, edge, count - edge)
+    whole_period = part.periodic and settings.trim is None
+    return 0 if whole_period else trimmed_edge(len(part.time), part.rate, settings)
+
+
+def with_recorded_velocity(derived: Samples, parts: Sequence[Uniform], settings: Conditioning) -> Samples:
+    """Samples with velocity as it was recorded; positions and torques are those of the samples with derived velocity.
+
+    Args:
+        derived: of the same stretches under the same settings, velocity derived from position.
+        parts: the stretches they were taken from, in order; of some nothing may be left.
+        settings: resolved, velocity as recorded.
+    """
+    motions, between = [], []
+    for part in parts:
+        edge = _edge(part, settings)
+        keep, delay = _kept(part, settings, edge, len(part.time) - edge)
+        if len(part.time[keep]):
+            motions.append(_recorded_motion(part, settings, keep, delay))
+            between.append(_velocities_between(part, settings, keep) if delay == 0 else None)
+    qd, qdd = (np.concatenate(values) for values in zip(*motions, strict=True))
+    known = [fine for fine in between if fine is not None]
+    fine_velocity = np.concatenate(known) if len(known) == len(motions) else None
+    return replace(derived, qd=qd, qdd=qdd, velocities_between=fine_velocity, settings=settings)
 
 
 def conditioned_range(part: Uniform, settings: Conditioning, start: int, stop: int) -> Samples:
     """Samples start, start + every, ... before stop of a stretch that may reach further on both sides."""
     assert settings.torque_cutoff is not None
     torque = settings.low_pass(part.rate, settings.torque_cutoff)
-    delay = _CAUSAL_DELAY if settings.differentiator is Differentiator.LEAST_SQUARES_CAUSAL else 0
-    every = decimation(part.rate, settings)
-    keep = slice(start, stop - delay, every)
+    delay = _delay(settings)
+    keep = samples_between(start, stop, part.rate, settings)
     q, qd, qdd = _motion_of(part, settings, keep, delay)
     torques = {c: low_pass(part.channels[c], torque, periodic=part.periodic)[keep] for c in part.log.torques}
-    time, rate = part.time[keep], part.rate / every
+    time, rate = part.time[keep], part.rate / keep.step
     between = _velocities_between(part, settings, keep) if delay == 0 else None
     return Samples(
         joints=part.log.joints,
@@ -78,10 +110,26 @@ def conditioned_range(part: Uniform, settings: Conditioning, start: int, stop: i
     )
 
 
+def samples_between(start: int, stop: int, rate: float, settings: Conditioning) -> slice:
+    """Rows that become samples."""
+    return slice(start, stop - _delay(settings), decimation(rate, settings))
+
+
+def _delay(settings: Conditioning) -> int:
+    """Samples by which derivatives are late."""
+    return _CAUSAL_DELAY if settings.differentiator is Differentiator.LEAST_SQUARES_CAUSAL else 0
+
+
 def decimation(rate: float, settings: Conditioning) -> int:
     """Samples of the log per sample kept."""
     assert settings.rate is not None
     return max(1, round(rate / settings.rate)) if np.isfinite(settings.rate) else 1
+
+
+def _kept(part: Uniform, settings: Conditioning, start: int, stop: int) -> tuple[slice, int]:
+    """Rows that samples are kept of, and by how many derivatives are late."""
+    delay = _CAUSAL_DELAY if settings.differentiator is Differentiator.LEAST_SQUARES_CAUSAL else 0
+    return slice(start, stop - delay, decimation(part.rate, settings)), delay
 
 
 def _motion_of(
@@ -89,18 +137,29 @@ def _motion_of(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Position, velocity and acceleration at the samples kept, filtered."""
     assert settings.cutoff is not None
-    motion = settings.low_pass(part.rate)
-    late = slice(keep.start + delay, keep.stop + delay, keep.step)
-    q = low_pass(part.channels[Channel.POSITION], motion, periodic=part.periodic)
-    source = q
+    q = low_pass(part.channels[Channel.POSITION], settings.low_pass(part.rate), periodic=part.periodic)
     if settings.velocity is VelocitySource.MEASURED:
-        if Channel.VELOCITY not in part.channels:
-            raise InputError(part.log.name, "no usable velocity was recorded", "derive it from position")
-        source = low_pass(part.channels[Channel.VELOCITY], motion, periodic=part.periodic)
-    first, second = derivatives(
-        source, part.rate, settings.differentiator, cutoff=settings.cutoff, periodic=part.periodic, keep=late
+        return q[keep], *_recorded_motion(part, settings, keep, delay)
+    return q[keep], *_derivatives_at(q, part, settings, keep, delay)
+
+
+def _recorded_motion(part: Uniform, settings: Conditioning, keep: slice, delay: int) -> tuple[FloatArray, FloatArray]:
+    """Velocity as recorded, filtered, and its derivative, at the samples kept."""
+    if Channel.VELOCITY not in part.channels:
+        raise InputError(part.log.name, "no usable velocity was recorded", "derive it from position")
+    velocity = low_pass(part.channels[Channel.VELOCITY], settings.low_pass(part.rate), periodic=part.periodic)
+    return velocity[keep], _derivatives_at(velocity, part, settings, keep, delay)[0]
+
+
+def _derivatives_at(
+    values: FloatArray, part: Uniform, settings: Conditioning, keep: slice, delay: int
+) -> tuple[FloatArray, FloatArray]:
+    """First and second derivative at the samples kept."""
+    assert settings.cutoff is not None
+    late = slice(keep.start + delay, keep.stop + delay, keep.step)
+    return derivatives(
+        values, part.rate, settings.differentiator, cutoff=settings.cutoff, periodic=part.periodic, keep=late
     )
-    return (q[keep], source[keep], first) if source is not q else (q[keep], first, second)
 
 
 def _velocities_between(part: Uniform, settings: Conditioning, keep: slice) -> FloatArray | None:

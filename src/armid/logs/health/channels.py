@@ -195,6 +195,8 @@ def _frozen_torque(log: Log, channel: Channel, j: int, long: int, moving: Mask) 
 
 def _half_dead(log: Log, channel: Channel, j: int) -> Iterator[Note]:
     """A torque that is exactly zero again and again while its joint moves."""
+    if not np.any(log[channel][:, j] == 0.0):
+        return
     q = log[Channel.POSITION][:, j]
     speed = np.abs(np.gradient(np.where(np.isfinite(q), q, 0.0)))
     x = log[channel][speed > 0.1 * np.quantile(speed, 0.95), j]

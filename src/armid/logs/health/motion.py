@@ -174,7 +174,7 @@ def _ratio_findings(log: Log, moving: np.ndarray, own: FloatArray, ratio: FloatA
     """Velocity proportional to the derivative, but not equal to it, nor what a clock of this rate makes of it."""
     follows = moving & (own > AGREES)
     common = float(np.median(ratio[follows])) if follows.any() else 1.0
-    shared = follows.sum() >= 2 and _uniform_ratio(ratio[follows]) and not _is_degrees(common)
+    shared = follows.sum() >= 2 and _uniform_ratio(ratio[follows]) and not _units_between(common)
     if shared and log.clock is Clock.COLUMN and not 1.0 / CLOCK_FACTOR < common < CLOCK_FACTOR:
         yield finding(
             "clock-unit",
@@ -188,8 +188,8 @@ def _ratio_findings(log: Log, moving: np.ndarray, own: FloatArray, ratio: FloatA
         if own[j] > AGREES and abs(ratio[j] / rate - 1.0) <= 1.0 - AGREES:
             continue
         what = f"velocity is {ratio[j]:.3g} times the derivative of position (correlation {own[j]:.2f})"
-        if _is_degrees(float(ratio[j])) and own[j] > AGREES:
-            what += ", which is the factor between degrees and radians"
+        if own[j] > AGREES and (units := _units_between(float(ratio[j]))):
+            what += f", which is the factor between {units}"
         yield finding(
             "velocity-inconsistent",
             Severity.WARNING,
@@ -225,9 +225,15 @@ def _uniform_ratio(ratio: FloatArray) -> bool:
     return bool(np.abs(ratio / np.median(ratio) - 1.0).max() < 0.1)
 
 
-def _is_degrees(ratio: float) -> bool:
-    factor = 180.0 / pi
-    return abs(ratio / factor - 1.0) < 0.1 or abs(ratio * factor - 1.0) < 0.1
+def _units_between(ratio: float) -> str:
+    """Units of velocity, one of which was taken for the other; empty where no such factor is between them."""
+    for words, factor, apart in (
+        ("degrees and radians", 180.0 / pi, 0.1),
+        ("revolutions per minute and radians per second", 30.0 / pi, 0.02),
+    ):
+        if abs(ratio / factor - 1.0) < apart or abs(ratio * factor - 1.0) < apart:
+            return words
+    return ""
 
 
 def _derivative_and_velocity(log: Log) -> tuple[FloatArray, FloatArray]:

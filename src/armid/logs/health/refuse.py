@@ -18,9 +18,9 @@ class LogRefusedError(ArmidError):
         first = errors[0]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         subject = f"{first.subject}: " if first.subject and first.subject != name else ""
-        codes = ", ".join(dict.fromkeys(e.code for e in errors))
+        flags = " ".join(f"--accept {code}" for code in dict.fromkeys(e.code for e in errors))
         super().__init__(
-            f"{name}: {first.code}: {subject}{first.message}{more}; mend the log or its mapping, or accept it with {codes}"
+            f"{name}: {first.code}: {subject}{first.message}{more}; mend the log or its mapping, or accept it with {flags}"
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -34,6 +36,12 @@ ABSURD = {
 _SCALE_SAMPLES = 5000
 """Samples from which the scale is taken; a long log needs no more."""
 
+_SHORT = 64
+"""Consecutive samples that are taken for equally loud."""
+
+_GAUSSIAN = 1.4826
+"""Standard deviations of Gaussian noise per median distance from zero."""
+
 _STRETCH = 1000
 """Consecutive samples of one look at the resolution."""
 
@@ -59,9 +67,11 @@ def channel_spikes(log: Log, channel: Channel, good: Mask) -> Mask:
     values, q = log[channel], log[Channel.POSITION]
     for j in np.flatnonzero(found.any(axis=0)):
         at = np.flatnonzero(found[:, j])
-        speed = np.abs(q[2:, j] - q[:-2, j])
+        with np.errstate(invalid="ignore", over="ignore"):
+            speed = np.abs(q[2:, j] - q[:-2, j])
         around = np.clip(at[:, np.newaxis] + np.arange(-3, 2), 0, len(speed) - 1)
-        slow = speed[around].min(axis=1) < REVERSING * float(np.nanmax(np.where(good[1:-1], speed, 0.0)))
+        top = float(np.max(speed, where=good[1:-1] & np.isfinite(speed), initial=0.0))
+        slow = speed[around].min(axis=1) < REVERSING * top
         low, high = np.quantile(values[good, j], (0.02, 0.98))
         off = np.abs(values[at, j] - 0.5 * (values[at - 1, j] + values[at + 1, j]))
         found[at[slow & (off < JUMP * (high - low))], j] = False
@@ -88,7 +98,8 @@ def corrupt(values: FloatArray, limit: float) -> Mask:
 def spikes(values: FloatArray, good: Mask) -> Mask:
     """Single samples far off the line between their neighbours, by many times the ordinary distance from it.
 
-    The neighbours must agree with each other, so that real steps and fast motion do not count.
+    The neighbours must agree with each other, so that real steps and fast motion do not count; a channel at rest flickers by its
+    resolution.
     """
     out = np.zeros(values.shape, dtype=np.bool_)
     if len(values) < 7 or not good.any():
@@ -99,28 +110,59 @@ def spikes(values: FloatArray, good: Mask) -> Mask:
     size *= -0.5
     size += x[1:-1]
     np.abs(size, out=size)
-    limit = SPIKE * _ordinary_distance(x, size)
-    if (size.max(axis=0) <= limit).all():
+    least = SPIKE * np.maximum(_GAUSSIAN * np.median(_thin(size), axis=0), resolution(x))
+    if (size.max(axis=0) <= least).all():
         return out
-    apart = np.abs(x[2:] - x[:-2])
-    far = (size > limit) & (size > SPIKE_JUMP * apart)
-    around = np.maximum(size[:-4], size[4:]) if len(size) > 4 else np.full_like(size[:0], np.inf)
-    step = np.abs(np.diff(x, axis=0))
-    # The tip of a fast swing is approached and left by steps as large as itself.
-    swing = np.maximum(step[1:-4], step[4:-1])
-    out[3:-3] = far[2:-2] & (size[2:-2] > SPIKE_JUMP * around) & (size[2:-2] > SPIKE_SWING * swing)
+    alone = _stands_alone(x, size) & (size > least)
+    if alone.any():
+        out[1:-1] = alone & (size > SPIKE * _ordinary_distance(size, least))
     return out & good[:, np.newaxis]
 
 
-def _ordinary_distance(x: FloatArray, size: FloatArray) -> FloatArray:
+def _stands_alone(x: FloatArray, size: FloatArray) -> Mask:
+    """Samples, all but the two ends, whose neighbours agree with each other and with theirs, however far off they are."""
+    out = np.zeros(size.shape, dtype=np.bool_)
+    if len(size) <= 4:
+        return out
+    apart = np.abs(x[2:] - x[:-2])
+    around = np.maximum(size[:-4], size[4:])
+    step = np.abs(np.diff(x, axis=0))
+    # The tip of a fast swing is approached and left by steps as large as itself.
+    swing = np.maximum(step[1:-4], step[4:-1])
+    own = size[2:-2]
+    out[2:-2] = (own > SPIKE_JUMP * apart[2:-2]) & (own > SPIKE_JUMP * around) & (own > SPIKE_SWING * swing)
+    return out
+
+
+def _ordinary_distance(size: FloatArray, least: FloatArray) -> FloatArray:
     """How far samples usually stand off the line between their neighbours, per column.
 
-    Heavy tails and friction reversals bend a torque, too: the largest ordinary distances set the scale as well, and a channel at
-    rest flickers by its resolution.
+    Heavy tails and friction reversals bend a torque, too: the largest ordinary distances set the scale as well. Spikes must not,
+    nor the neighbours that they bend: the more there were, the fewer would be found.
+
+    Args:
+        size: distances.
+        least: below which none is a spike, per column.
     """
-    thin = size[:: max(1, len(size) // _SCALE_SAMPLES)]
-    scale = np.maximum(np.median(thin, axis=0) * 1.4826, np.quantile(thin, USUAL, axis=0) / 2.5)
-    return np.maximum(scale, resolution(x))
+    far = size > np.maximum(least, SPIKE * _GAUSSIAN * _around(size))
+    far[1:] |= far[:-1]
+    far[:-1] |= far[1:]
+    thin = np.where(_thin(far), np.nan, _thin(size))
+    return np.asarray(np.nan_to_num(np.nanquantile(thin, USUAL, axis=0)) / 2.5)
+
+
+def _around(size: FloatArray) -> FloatArray:
+    """Median of the distances of the same short stretch: an arm that moves now and then is louder there."""
+    whole = len(size) - len(size) % _SHORT
+    if not whole:
+        return np.broadcast_to(np.median(size, axis=0), size.shape)
+    middle = np.median(size[:whole].reshape(-1, _SHORT, size.shape[1]), axis=1)
+    return np.asarray(np.repeat(middle, _SHORT, axis=0)[np.minimum(np.arange(len(size)), whole - 1)])
+
+
+def _thin(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Rows of a long log from which a scale is taken."""
+    return values[:: max(1, len(values) // _SCALE_SAMPLES)]
 
 
 def resolution(x: FloatArray) -> FloatArray:

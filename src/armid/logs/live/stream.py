@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from queue import Queue
 from typing import Generic, TextIO, TypeVar
 from urllib.parse import SplitResult, parse_qs, urlsplit
@@ -113,6 +114,10 @@ def open_stream(
         return LiveStream(read_stream(_drained(_datagrams(_listening(url), source)), robot, side, gains), rate_hz)
     if url.scheme == "rtde":
         return LiveStream(_drained(_ur_samples(url, robot, rate_hz, gains)), rate_hz)
+    if Path(source).exists():
+        raise InputError(
+            source, "a file, not a live arm", f"armid identify and armid observe read recordings; here {WAYS}"
+        )
     raise InputError("stream", source, WAYS)
 
 

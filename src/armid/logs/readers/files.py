@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
+from armid.apart import refuse_beside_answers
 from armid.errors import InputError, UnknownNameError
 from armid.folders import settle
 from armid.logs.readers import columnar, hdf5, jsonlines, matlab, npz, rosbag, text
@@ -106,6 +107,7 @@ def existing(path: str | Path) -> Path:
     odd = next((file for file in _all_files(location) if not file.is_file()), None)
     if odd is not None:
         raise InputError(odd, "is no regular file", "pipes, devices and sockets are not read: save the recording first")
+    refuse_beside_answers(location)
     settle(location.parent)
     return location
 

@@ -61,9 +61,12 @@ class Hdf5Table:
         return tuple(self.upright)
 
     def chunks(self, rows: int, wanted: Collection[str] | None = None) -> Iterator[Table]:
+        return self.chunks_from(0, rows, wanted)
+
+    def chunks_from(self, first: int, rows: int, wanted: Collection[str] | None = None) -> Iterator[Table]:
         names = [name for name in self.names if wanted is None or name in wanted]
         with _opened(self.path) as file:
-            for start in range(0, self.length, rows):
+            for start in range(first, self.length, rows):
                 stop = min(start + rows, self.length)
                 yield {name: self.piece(file, name, start, stop) for name in names}
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from io import SEEK_CUR
 from pathlib import Path
 from typing import IO, Any
 
@@ -81,6 +82,9 @@ class StreamedArchive:
         return tuple(self.arrays)
 
     def chunks(self, rows: int, wanted: Collection[str] | None = None) -> Iterator[Table]:
+        return self.chunks_from(0, rows, wanted)
+
+    def chunks_from(self, first: int, rows: int, wanted: Collection[str] | None = None) -> Iterator[Table]:
         chosen = {name: head for name, head in self.arrays.items() if wanted is None or name in wanted}
         count = next((head.shape[0] for head in chosen.values()), 0)
         try:
@@ -88,8 +92,10 @@ class StreamedArchive:
                 archive = stack.enter_context(zipfile.ZipFile(self.path))
                 files = {name: stack.enter_context(archive.open(f"{name}.npy")) for name in chosen}
                 for name, file in files.items():
-                    _header_of(self.path, name, file, archive.getinfo(f"{name}.npy").file_size)
-                for start in range(0, count, rows):
+                    head = _header_of(self.path, name, file, archive.getinfo(f"{name}.npy").file_size)
+                    # A stored array is gone to at once, a compressed one unpacked up to there.
+                    file.seek(first * (head.count // head.shape[0]) * head.dtype.itemsize, SEEK_CUR)
+                for start in range(first, count, rows):
                     n = min(rows, count - start)
                     yield {name: _rows_of(self.path, name, files[name], head, n) for name, head in chosen.items()}
         except _DAMAGE as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -134,6 +134,41 @@ class TableFile(Protocol):
         """Pieces of at most `rows` rows, in order; only the wanted columns."""
 
 
+@runtime_checkable
+class SeekableTable(Protocol):
+    """An open file whose rows can be read without those before them."""
+
+    def chunks_from(self, first: int, rows: int, wanted: Collection[str] | None = None) -> Iterator[Table]:
+        """As `chunks`, from a row on, counted from 0."""
+
+
+def recut(pieces: Iterable[Table], lengths: Iterable[int]) -> Iterator[Table]:
+    """The same rows in pieces of given lengths; what is left over is not delivered."""
+    held: list[Table] = []
+    count = 0
+    source = iter(pieces)
+    for length in lengths:
+        while count < length:
+            piece = next(source, None)
+            if piece is None:
+                return
+            held.append(piece)
+            count += len(next(iter(piece.values())))
+        whole = {k: np.concatenate([t[k] for t in held]) for k in held[0]} if len(held) > 1 else dict(held[0])
+        yield {name: values[:length] for name, values in whole.items()}
+        held, count = [{name: values[length:] for name, values in whole.items()}], count - length
+
+
+def dropped(pieces: Iterable[Table], rows: int) -> Iterator[Table]:
+    """The pieces without the first rows."""
+    left = rows
+    for piece in pieces:
+        count = len(next(iter(piece.values()))) if piece else 0
+        if count > left:
+            yield {name: values[left:] for name, values in piece.items()} if left else piece
+        left = max(left - count, 0)
+
+
 @dataclass(eq=False)
 class ArrayTable:
     """Columns that are in memory as a whole: the small formats."""
@@ -148,9 +183,12 @@ class ArrayTable:
         return tuple(self.columns)
 
     def chunks(self, rows: int, wanted: Collection[str] | None = None) -> Iterator[Table]:
+        return self.chunks_from(0, rows, wanted)
+
+    def chunks_from(self, first: int, rows: int, wanted: Collection[str] | None = None) -> Iterator[Table]:
         chosen = {k: v for k, v in self.columns.items() if wanted is None or k in wanted}
         count = max((len(v) for v in chosen.values()), default=0)
-        for start in range(0, count, rows):
+        for start in range(first, count, rows):
             yield {k: v[start : start + rows] for k, v in chosen.items()}
 
 

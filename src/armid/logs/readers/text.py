@@ -21,6 +21,10 @@ _READ = 1 << 18
 """Characters read at a time: asking for every line costs more than parsing it."""
 
 
+_BLOCK = 1 << 22
+"""Bytes whose lines are counted at a time."""
+
+
 @dataclass(eq=False, kw_only=True)
 class TextTable:
     """A text file whose layout has been found out."""
@@ -30,6 +34,8 @@ class TextTable:
     guesses: tuple[Note, ...] = ()
     joints: tuple[str, ...] = ()
     skipped: Skipped = field(default_factory=Skipped)
+    lines_are_rows: bool = True
+    """Whether the fast parser took every line for a row; known once the last piece has been read."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -47,6 +53,7 @@ class TextTable:
         names = [name for name in self.names if wanted is None or name in wanted]
         self.skipped = Skipped()
         arrow = arrow_module() if self.dialect.plain and self.dialect.encoding == "utf-8" else None
+        self.lines_are_rows = arrow is not None
         if arrow is None:
             yield from self.line_chunks(rows, names)
             return
@@ -57,22 +64,39 @@ class TextTable:
                 done += len(next(iter(table.values()))) if table else 0
         except arrow.ArrowInvalid:
             # A cell that is not a number: go on with the tolerant parser from the row the fast one had reached.
-            self.skipped = Skipped()
+            self.skipped, self.lines_are_rows = Skipped(), False
             yield from self.line_chunks(rows, names, done)
 
-    def arrow_chunks(self, arrow: Any, names: list[str]) -> Iterator[Table]:
+    def chunks_from(self, first: int, rows: int, wanted: Collection[str] | None = None) -> Iterator[Table]:
+        """As `chunks`, from a row on, when every line is a row; whoever asks holds the first row against what it should be."""
+        arrow = arrow_module()
+        names = [name for name in self.names if wanted is None or name in wanted]
+        try:
+            yield from _gathered(self.arrow_chunks(arrow, names, first), rows)
+        except arrow.ArrowInvalid:
+            raise InputError(self.path, "not every line is a row of numbers") from None
+
+    def arrow_chunks(self, arrow: Any, names: list[str], first: int = 0) -> Iterator[Table]:
         """By pyarrow's parser, which is limited by memory bandwidth, not by us."""
         from pyarrow import csv
 
         d = self.dialect
+        place = _after_lines(self.path, d.skip + first) if first else 0
 
         def invalid(row: Any) -> str:
+            self.lines_are_rows = False
             self.skipped.row(int(row.number or 0))
             return "skip"
 
+        source: Any = self.path
+        if first:
+            source = arrow.OSFile(str(self.path))
+            source.seek(place)
         reader = csv.open_csv(
-            self.path,
-            read_options=csv.ReadOptions(column_names=list(d.names), skip_rows=d.skip, block_size=4 << 20),
+            source,
+            read_options=csv.ReadOptions(
+                column_names=list(d.names), skip_rows=0 if first else d.skip, block_size=4 << 20
+            ),
             parse_options=csv.ParseOptions(delimiter=d.delimiter, invalid_row_handler=invalid, quote_char='"'),
             convert_options=csv.ConvertOptions(
                 column_types={n: arrow.timestamp("ns") if n in d.stamps else arrow.float64() for n in d.names},
@@ -144,6 +168,19 @@ class TextTable:
         except ValueError:
             self.skipped.cell(row)
             return float("nan")
+
+
+def _after_lines(path: Path, lines: int) -> int:
+    """Place in a file after so many lines, in bytes."""
+    place, left = 0, lines
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            count = block.count(b"\n")
+            if count >= left:
+                ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
+                return place + (int(ends[left - 1]) + 1 if left else 0)
+            place, left = place + len(block), left - count
+    return place
 
 
 def _with_points(line: str) -> str:

@@ -96,8 +96,12 @@ const Plots = (() => {
       if (b - a < 2) for (let k = a - 1; k <= b; k++) for (const m of [2, 5]) { const v = m * 10 ** k, l = Math.log10(v); if (l >= axis.low && l <= axis.high) out.push([v, brief(v)]); }
       return out.sort((p, q) => p[0] - q[0]);
     }
-    const step = niceStep(axis.high - axis.low, count), out = [];
-    for (let k = Math.ceil(axis.low / step - 1e-9); k * step <= axis.high + 1e-9 * step; k++) out.push([k * step, shown(k * step, step)]);
+    let out = [];
+    for (let wanted = count; out.length < 2 && wanted <= 4 * count; wanted *= 2) { // one tick alone tells no size
+      const step = niceStep(axis.high - axis.low, wanted);
+      out = [];
+      for (let k = Math.ceil(axis.low / step - 1e-9); k * step <= axis.high + 1e-9 * step; k++) out.push([k * step, shown(k * step, step)]);
+    }
     return out;
   }
 

@@ -213,8 +213,8 @@ class _Reader(Attributes):
         keys: tuple[str, ...] = ("lower", "upper")
         given = {key: self.attribute(child, key) for key in keys if key in child.attributes}
         values: dict[str, float] = given if kind != "continuous" else {}
-        # The format's own default is 0; a joint locked at 0 would not be called moving.
-        if values and values.get("lower", 0.0) == values.get("upper", 0.0):
+        # The format's own default is 0: both zero says nothing, any other angle is a joint held there.
+        if values and values.get("lower", 0.0) == values.get("upper", 0.0) == 0.0:
             self.note("limits-empty", f"joint {name!r} has equal position limits; none are assumed", name)
             values = {}
         elif values:

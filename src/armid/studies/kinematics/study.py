@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from armid.apart import refuse_inputs_within
 from armid.arrays import FloatArray
 from armid.cluster.workers import Cluster, InProcess, Workers, in_order, open_workers
 from armid.design.question import mesh_files
@@ -111,6 +112,7 @@ def study(
     Raises:
         ArmidError: a stage refuses to go on, with the reason.
     """
+    refuse_inputs_within(out, (robot, correction, *trajectories))
     settings = StudySettings(
         motions=motions,
         repetitions=repetitions,

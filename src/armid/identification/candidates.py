@@ -1,0 +1,171 @@
+"""Candidates for what is wrong with a recording: which families, what rows show of one, what is possible, the words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from armid.estimation.estimate import NORMAL_95
+from armid.identification.faults import Fault
+from armid.identification.sensors import Imperfections
+from armid.identification.stamped_clock import clock_words
+from armid.identification.thresholds import FAULT_SHARE, TIED
+from armid.rows.imperfections import KINDS, Family, Imperfection
+
+SUSPECTED = (
+    Family.GAIN,
+    Family.DELAY,
+    Family.COMMON_DELAY,
+    Family.ZERO,
+    Family.SCALE,
+    Family.GEAR_RATIO,
+    Family.CLOCK,
+    Family.TILT,
+    Family.WEIGHT,
+    Family.DRIFT,
+)
+"""Families that are faults of a recording when they are large."""
+
+_LARGEST = 1000.0
+"""Share by which something may read too much: a missing gear ratio, or one unit for another."""
+
+_LEAST = -0.9
+"""The same by which it may read too little: what is left of less cannot be told from nothing, or from the opposite."""
+
+_CHANNELS = 7.0
+"""Of the arms that shares of the residual were set on: a fault of one joint of fourteen explains half as much of the whole."""
+
+_LIKELY = 3.0
+"""Deviations, by the noise that holds the fault as well, from which on a candidate is undone and looked at again."""
+
+EXPERIMENTS = {
+    Family.GAIN: "carry a weighed payload in a second recording (--payload both)",
+    Family.ZERO: "drive to a mechanical reference, or calibrate the arm",
+    Family.SCALE: "record a motion over a larger range, or calibrate the arm",
+    Family.GEAR_RATIO: "compare the ratio in the mapping with the data sheet, or turn the joint by a known angle",
+    Family.WEIGHT: "hold the arm still in a few poses and compare its torque with its weight, or ask the controller's manual",
+    Family.CLOCK: "record a faster motion, or compare the stamps with another clock",
+    Family.TILT: "put a level on the base, or use --find-gravity with a motion of all joints",
+    Family.DELAY: "record a faster motion of this joint",
+    Family.COMMON_DELAY: "record a faster motion",
+    Family.DRIFT: "return to the same poses at the end of the recording",
+}
+"""What would decide a fault of a family."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A candidate as the rows show it.
+
+    Args:
+        item: which.
+        size: its estimate.
+        deviation: by the noise of the rows.
+        taken: squared error it takes away.
+        spread: deviation by what leaving out blocks of time changes.
+    """
+
+    item: Imperfection
+    size: float
+    deviation: float
+    taken: float
+    spread: float = 0.0
+
+    @property
+    def half(self) -> float:
+        """Of the 95 % interval: the wider of the two."""
+        return NORMAL_95 * max(self.deviation, self.spread)
+
+    def whole(self, size: float) -> Seen:
+        """What was undone, of so much, from what is seen once it is: shares of what was multiplied multiply."""
+        factor = 1.0 + size if multiplies(self.item) else 1.0
+        return replace(self, size=size, deviation=factor * self.deviation, spread=factor * self.spread)
+
+
+def together(item: Imperfection, size: float, more: float) -> float:
+    """An error of this size on top of another: shares multiply."""
+    return (1.0 + size) * (1.0 + more) - 1.0 if multiplies(item) else size + more
+
+
+def multiplies(item: Imperfection) -> bool:
+    """Whether it multiplies what is recorded; a missing share of the weight is subtracted."""
+    return item.unit == "1" and item.family is not Family.WEIGHT
+
+
+def possible_size(item: Imperfection, size: float) -> float:
+    """A size that can be undone: of weight no more than all of it is missing, of other shares a tenth is left."""
+    if item.family is Family.WEIGHT:
+        return min(max(size, 0.0), 1.0)
+    return min(max(size, _LEAST), _LARGEST) if item.unit == "1" else size
+
+
+def unless(fault: Fault, others: Sequence[str]) -> Fault:
+    """A fault that was found, with what may be there in its place."""
+    return replace(fault, words=f"{fault.words} (unless it is {' or '.join(others)}, which explains as much)".lstrip())
+
+
+def tied(energy: float, left: float, rest: float) -> bool:
+    """Whether a candidate that leaves `rest` of the squared error is as good as the best, which leaves less.
+
+    The best may leave more than there was: undone exactly, a large fault need not do what its derivative promised.
+    """
+    return rest <= left or (rest <= TIED.value**2 * left and TIED.value * (energy - rest) >= energy - left)
+
+
+def share_of_channels(count: int) -> float:
+    """Factor on shares of the squared residual that were set for arms of seven joints, for those of more."""
+    return min(1.0, _CHANNELS / count)
+
+
+def significant(seen: Seen, energy: float, share: float) -> bool:
+    """Beyond its tolerance, worth looking at, and likely beyond chance; that is settled once it is undone."""
+    likely = abs(seen.size) > _LIKELY * seen.deviation
+    return likely and abs(seen.size) > seen.item.tolerance and seen.taken > share * FAULT_SHARE.value * energy
+
+
+def undoing_words(item: Imperfection, size: float, joints: Sequence[str]) -> str:
+    """What undoes it, as the mapping or the command line says it."""
+    match item.family:
+        case Family.GAIN | Family.SCALE if size <= _LEAST:
+            return f"{'torque' if item.family is Family.GAIN else 'position'}: {{sign: -1}}, or another unit"
+        case Family.GAIN:
+            return f"torque: {{gain: {1.0 / (1.0 + size):.4g}}}"
+        case Family.SCALE:
+            return f"position: {{gain: {1.0 / (1.0 + size):.4g}}}"
+        case Family.GEAR_RATIO if item.joint is not None:
+            return f"gear_ratio of {joints[item.joint]} divided by {1.0 + size:.4g}"
+        case Family.ZERO:
+            return f"position: {{offset: {-size:.4g}}}"
+        case Family.DELAY if item.joint is not None:
+            return f"sensors: FILE with joints: {{{joints[item.joint]}: {{delay: {size:.4g}}}}}"
+        case Family.COMMON_DELAY:
+            return f"--torque-delay-ms {1e3 * size:.3g}"
+        case Family.TILT:
+            return "--find-gravity"
+        case Family.CLOCK:
+            return clock_words(size)
+        case _:
+            return ""
+
+
+def not_looked_for(remedy: str) -> tuple[Fault, ...]:
+    """Every kind of fault, where nothing can be said about any.
+
+    Args:
+        remedy: after which something could be.
+    """
+    return tuple(
+        Fault(kind=family.value, unit=KINDS[family].unit, tolerance=KINDS[family].tolerance, experiment=remedy)
+        for family in SUSPECTED
+    )
+
+
+def undone_faults(faults: Sequence[Fault], undone: Imperfections | None) -> tuple[Fault, ...]:
+    """The faults, with those that were undone marked."""
+    if undone is None:
+        return tuple(faults)
+    kinds = {
+        (f"{s.item.family.value} {s.item.part}".strip(), None if s.item.joint is None else undone.joints[s.item.joint])
+        for s in undone.sizes
+    }
+    return tuple(replace(fault, corrected=(fault.kind, fault.joint) in kinds) for fault in faults)

@@ -1,0 +1,134 @@
+"""Families of what sensors and friction may have that no model has: their words, ordinary sizes and units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+
+class Family(StrEnum):
+    """Imperfections of one kind; the words of `--imperfections` and `--tolerance`."""
+
+    GAIN = "gain"
+    """Torque read too large by a share, per joint."""
+    DELAY = "delay"
+    """Torque recorded late [s], per joint."""
+    COMMON_DELAY = "common-delay"
+    """All torques recorded late alike [s]."""
+    ZERO = "zero"
+    """Angle read too large by a constant [rad or m], per joint."""
+    SCALE = "scale"
+    """Angle read too large by a share, per joint."""
+    CLOCK = "clock"
+    """Time stamped too long by a share."""
+    TILT = "tilt"
+    """Base out of level [rad], about two axes."""
+    GEAR_RATIO = "gear-ratio"
+    """Gear ratio taken too large by a share, per joint: torque is multiplied by it, the angle divided."""
+    WEIGHT = "weight"
+    """Share of the arm's weight that is missing from all torques, as after a controller that compensates gravity."""
+    DRIFT = "drift"
+    """Torque that grows by this much from the begin of a recording to its end [N m or N], per joint."""
+    SLOW_DRIFT = "slow-drift"
+    """Torque that swings once over a recording [N m or N], per joint."""
+    ASYMMETRIC = "asymmetric"
+    """Friction |qd|: other slopes in either direction."""
+    QUADRATIC = "quadratic"
+    """Friction qd |qd|."""
+    CUBIC = "cubic"
+    """Friction qd^3."""
+    LOAD = "load"
+    """Friction sign(qd) |load|."""
+    LOAD_SPEED = "load-speed"
+    """Friction qd |load|."""
+    STRIBECK = "stribeck"
+    """Friction that humps near standstill."""
+    POSITION_SINE = "position-sine"
+    """Torque sin(q) of the joint's own angle."""
+    POSITION_COSINE = "position-cosine"
+    """Torque cos(q) of the joint's own angle."""
+    REVERSAL = "reversal"
+    """Coulomb friction that turns around later than the velocity [s], per joint."""
+    ROTOR = "rotor"
+    """Inertia of a rotor that no parameter describes [kg m^2], per joint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyKind:
+    """What is known of a family beforehand.
+
+    Args:
+        tolerance: ordinary size in a healthy cell: in `unit`, or a share of the joint's torque where the unit is torque.
+        unit: of the size; `torque` for N m or N.
+        sensors: whether it belongs to sensors and cell, not to the arm.
+        aliases: whether bodies can take its place or it theirs.
+        recurs: whether it may enter the model: another recording by the same sensors has it too, and no other family holds it.
+    """
+
+    tolerance: float
+    unit: str
+    sensors: bool
+    aliases: bool
+    recurs: bool = True
+
+
+KINDS: dict[Family, FamilyKind] = {
+    Family.GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=True),
+    Family.DELAY: FamilyKind(tolerance=0.003, unit="s", sensors=True, aliases=False),
+    Family.COMMON_DELAY: FamilyKind(tolerance=0.003, unit="s", sensors=True, aliases=False, recurs=False),
+    Family.ZERO: FamilyKind(tolerance=float(np.radians(1.0)), unit="rad", sensors=True, aliases=True),
+    Family.SCALE: FamilyKind(tolerance=0.01, unit="1", sensors=True, aliases=True),
+    Family.CLOCK: FamilyKind(tolerance=0.01, unit="1", sensors=True, aliases=True),
+    Family.TILT: FamilyKind(tolerance=float(np.radians(1.0)), unit="rad", sensors=True, aliases=True),
+    Family.GEAR_RATIO: FamilyKind(tolerance=0.01, unit="1", sensors=True, aliases=True, recurs=False),
+    Family.WEIGHT: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=True, recurs=False),
+    Family.DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=True, aliases=False, recurs=False),
+    Family.SLOW_DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=True, aliases=False, recurs=False),
+    Family.ASYMMETRIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
+    Family.QUADRATIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
+    Family.CUBIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
+    Family.LOAD: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=True),
+    Family.LOAD_SPEED: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=True),
+    Family.STRIBECK: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
+    Family.POSITION_SINE: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=True),
+    Family.POSITION_COSINE: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=True),
+    Family.REVERSAL: FamilyKind(tolerance=0.003, unit="s", sensors=False, aliases=False),
+    Family.ROTOR: FamilyKind(tolerance=0.05, unit="kg m^2", sensors=False, aliases=True),
+}
+"""Base tolerances: what data sheets and calibrated cells have. A torque sensor is good to a few per cent, an encoder is homed to
+a degree, a bus is late by a few milliseconds; shapes of friction are a few per cent of the torque."""
+
+STRIBECK_SCALES = (0.03, 0.1, 0.3)
+"""Shares of a joint's largest speed at which the hump near standstill has decayed; which one, the data decide."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imperfection:
+    """One column.
+
+    Args:
+        family: its kind.
+        joint: 0-based; None when it is about the whole arm.
+        part: tells several of one joint or arm apart.
+        unit: of its size.
+        tolerance: base tolerance [unit].
+        scale: of Stribeck friction: share of the largest speed at which the hump has decayed.
+        linear: multiples of the joint's linear friction that are taken away from a shape of friction, so that viscous friction,
+            Coulomb friction and offset stay what they are without it.
+    """
+
+    family: Family
+    joint: int | None
+    part: str = ""
+    unit: str
+    tolerance: float
+    scale: float = 0.0
+    linear: tuple[float, ...] = ()
+
+    def name(self, joints: Sequence[str]) -> str:
+        """Such as `gain of joint4`."""
+        kind = f"{self.family.value} {self.part}".strip()
+        return kind if self.joint is None else f"{kind} of {joints[self.joint]}"
