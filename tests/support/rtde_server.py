@@ -6,6 +6,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 TYPES = {"timestamp": "DOUBLE", "output_int_register_0": "INT32"}
 """Of the fields it offers; the others are VECTOR6D."""
@@ -52,7 +53,8 @@ class RtdeServer(threading.Thread):
                     self._send(link, b"O", b"\x01" + ",".join(kinds).encode())
                 elif kind == b"S":
                     self._send(link, b"S", b"\x01")
-                    self._stream(link, kinds)
+                    with suppress(ConnectionError):  # a recorder that has what it wants hangs up
+                        self._stream(link, kinds)
                     return
 
     def _stream(self, link: socket.socket, kinds: list[str]) -> None:
