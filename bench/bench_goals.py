@@ -10,16 +10,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from armid.studies.goal_states import state_front
-from armid.studies.goals import GOAL, RESERVE, GoalPoint, goal_point
+from armid.robot.load import load_robot
+from armid.studies.goal_states import bound_of_every_motion, state_front
+from armid.studies.goals import ARM, GOAL, RESERVE, GoalPoint, goal_point
 
 ESSENTIAL_GOALS = (20.0, 25.0, 30.0, 40.0)
 BASE_GOALS = (35.0, 60.0, 100.0)
+STOP_AND_GO = (30.0, 90)
+"""Period [s] and harmonics, up to 3 Hz, of the motion from a start that runs at full speed or creeps."""
 
 
-def row(point: GoalPoint, period: float, harmonics: int) -> str:
+def row(point: GoalPoint, period: float, harmonics: int, *, start: str = "") -> str:
     """One line of the table."""
-    counted = "44 essential" if point.essential else "92 base"
+    counted = ("44 essential" if point.essential else "92 base") + start
     one = f"| {counted} | {point.asked:g} | {period:g} s, {harmonics} | {point.essentials:.1f} | {point.condition_number:.1f} | "
     two = (
         f"{point.together:.1f} | {point.reserve[0]:.3f}, {point.reserve[1]:.3f} | {'yes' if point.attained else 'no'} |"
@@ -30,6 +33,7 @@ def row(point: GoalPoint, period: float, harmonics: int) -> str:
 def states(hz: float) -> None:
     """Condition number over the 92 base parameters of the best weights on admissible states, round by round."""
     print("motions of any shape" if hz == float("inf") else f"motions of harmonics up to {hz:g} Hz")
+    print(f"no motion within the velocity limits is below {bound_of_every_motion(load_robot(ARM)):.1f}: proven")
     print("| round | best weights | none on these states below | none met by the search below |\n|---|---|---|---|")
     for k, front in enumerate(state_front(hz=hz)):
         print(f"| {k + 1} | {front.condition_number:.1f} | {front.pool_bound:.1f} | {front.bound:.1f} |", flush=True)
@@ -54,6 +58,10 @@ def main(arguments: Sequence[str] = ()) -> None:
             for goal in asked[2:3] if quick else asked:
                 found = goal_point(goal, essential=essential, period=period, harmonics=harmonics)
                 print(row(found, period, harmonics), flush=True)
+    if not quick:
+        period, harmonics = STOP_AND_GO
+        found = goal_point(GOAL, essential=False, period=period, harmonics=harmonics, stop_and_go=True)
+        print(row(found, period, harmonics, start=", stop and go"), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The long commands of docs/works: each with its seconds, exit code and the lines that the pages quote.
 
-Run: python -m bench works [--quick] [--rotors]
+Run: python -m bench works [--quick] [--rotors | --rotor-noise]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from time import perf_counter
 
 from armid.logs.conditioning import VelocitySource
 from armid.studies.khosla import ReplaySensors, replay_khosla
-from bench.works_friction import rotors, sequential_friction
+from bench.works_friction import rotor_noise, rotors, sequential_friction
 
 ROOT = Path(__file__).parents[1]
 TABLE = r"<!-- file: {}.txt -->\n```text\n(.*?)```"
@@ -106,6 +106,9 @@ def others(folder: Path, *, quick: bool) -> None:
 
 def main(arguments: Sequence[str] = ()) -> None:
     quick = "--quick" in arguments
+    if "--rotor-noise" in arguments:
+        rotor_noise()
+        return
     if "--rotors" in arguments:
         rotors(quick=quick)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -86,18 +87,78 @@ def rotors(*, quick: bool) -> None:
         print(f"| {name} | {inside[:, k].sum()} of {len(found)} | {errors[:, k].mean():+.1f} | {size:.1f} |")
 
 
-def both_sides(robot: Robot, seed: int) -> Result:
-    """Model 2 from a random motion without a payload and another with it."""
+NOISE_RUNS = 10
+"""Recordings of the same motion whose noise alone differs."""
+
+QUIET, FAST_CUTOFF = 0.02, 15.0
+"""Share of the noise that leaves the rest to be seen, and a low-pass [Hz] that takes less of the reversals."""
+
+
+def rotor_noise(motions: Sequence[int] = (0, 1)) -> None:
+    """Rotor inertias from the same motion again and again: what noise does, and what the motion and the cut-off do.
+
+    Deviations are those without the choice of the cut-off (`sensitivity=False`): scatter near one says that they are right about
+    noise, a mean far from zero that something else adds to the error.
+    """
+    robot = armid.load_robot("lwr4plus")
+    true = robot.drive("rotor_inertia")
+    names = [f"{name}.rotor_inertia" for name in robot.joint_names]
+    print(
+        "| motion | errors of joints 1 to 7 over deviations without the choice of the cut-off: mean | scatter |\n|---|---|---|"
+    )
+    for motion in motions:
+        found = [both_sides(robot, motion, noise=noise, sensitivity=False) for noise in range(NOISE_RUNS)]
+        own = [[one.parameters[name] for name in names] for one in found]
+        errors = np.array(
+            [[(p.value - t) / p.standard_deviation for p, t in zip(run, true, strict=True)] for run in own]
+        )
+        mean, scatter = (" ".join(f"{x:+.1f}" for x in v) for v in (errors.mean(axis=0), errors.std(axis=0, ddof=1)))
+        print(f"| {motion} | {mean} | {scatter.replace('+', '')} |", flush=True)
+    for cutoff in (None, FAST_CUTOFF):
+        quiet = both_sides(robot, motions[0], share=QUIET, cutoff_hz=cutoff, sensitivity=False)
+        errors = np.array([quiet.parameters[name].value for name in names]) / true - 1.0
+        words = " ".join(f"{100.0 * e:+.2f}" for e in errors)
+        where = f"{QUIET:g} of the noise, low-pass of {quiet.conditioning.cutoff_hz:.1f} Hz"
+        print(f"motion {motions[0]}, {where}: errors of joints 1 to 7 {words} %", flush=True)
+
+
+def both_sides(
+    robot: Robot,
+    seed: int,
+    *,
+    noise: int | None = None,
+    share: float = 1.0,
+    cutoff_hz: float | None = None,
+    sensitivity: bool = True,
+) -> Result:
+    """Model 2 from a random motion without a payload and another with it.
+
+    Args:
+        robot: whose logs are simulated.
+        seed: of the motions.
+        noise: seed of the sensors' noise; that of the motions when left out.
+        share: of the noise.
+        cutoff_hz: of the low-pass; chosen from the logs when left out.
+        sensitivity: whether the choice of the cut-off is part of the intervals.
+    """
     load = from_centre_of_mass(PAYLOAD_KG, [0.1, 0.0, 0.13], 4e-3 * np.eye(3))
-    sensors = Sensors(torque=TorqueSensor(noise=0.02), motor=TorqueSensor(noise=0.05))
+    sensors = Sensors(torque=TorqueSensor(noise=0.02 * share), motor=TorqueSensor(noise=0.05 * share))
     logs = []
     with tempfile.TemporaryDirectory() as place:
         for k, (mass, body) in enumerate(((0.0, None), (PAYLOAD_KG, load))):
             physics = Physics(payload=body, collisions=False)
-            scenario = Scenario(physics=physics, sensors=sensors, seed=10 * seed + k)
+            scenario = Scenario(physics=physics, sensors=sensors, seed=10 * (seed if noise is None else noise) + k)
             log = armid.simulate(robot, random_motion(robot, 10 * seed + k, period=14.0), scenario=scenario).log
             write_log(log.selected(slice(0, None, 2)), Path(place) / f"{k}.csv", LogFormat.CSV)
             logs.append(Path(place) / f"{k}.yaml")
             words = f"schema: armid.log/1\nname: run{k}\nfile: {k}.csv\nconditions: {{payload: {mass}}}\n"
             logs[-1].write_text(words)
-        return armid.identify(robot, logs, torques="both", payload="both", rotor_inertia=True, sensitivity=False)
+        return armid.identify(
+            robot,
+            logs,
+            torques="both",
+            payload="both",
+            rotor_inertia=True,
+            cutoff_hz=cutoff_hz,
+            sensitivity=sensitivity,
+        )

@@ -6,12 +6,14 @@ import numpy as np
 
 from armid.identifiability.structure import structural_base
 from armid.kernels.evaluate import Restricted, evaluate_rows
+from armid.motions.basis import FourierBasis
 from armid.parameters.effects import PayloadRuns
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
-from armid.studies.goal_states import admissible, goal_problem, sampled_states
+from armid.studies.goal_states import admissible, bound_of_every_motion, goal_problem, sampled_states
 from armid.studies.goals import ARM, ESSENTIAL, GoalPoint, _both_runs, model_two
 from armid.studies.state_bound import best_weights
+from armid.studies.stop_and_go import descended, stop_and_go
 
 
 def test_table_four_names_base_parameters_of_both_runs_together() -> None:
@@ -75,15 +77,63 @@ def test_states_of_a_motion_without_higher_harmonics_are_admissible_at_its_highe
     assert admissible(problem, sampled_states(problem, 30, rng, hz=1.0), hz=1.0).all()
 
 
-def test_no_motion_whatever_has_a_condition_number_below_fifteen() -> None:
-    """Gravity on link 2 and the offsets of one joint alone: two numbers that no motion changes."""
+def test_no_motion_within_the_velocity_limits_is_below_what_two_directions_allow() -> None:
+    """Gravity on link 2, and friction of the slowest joint where viscous and Coulomb friction can least be told apart."""
     problem, base = goal_problem()
-    x = np.random.default_rng(0).normal(size=(40, 21)) * 3.0  # any states, admissible or not
+    arm, V = problem.robot, float(problem.limits.velocity.min())
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 21)) * 3.0  # any positions and accelerations, admissible or not
+    x[:, 7:14] = problem.limits.velocity * rng.choice([-1.0, 1.0], (400, 7)) * rng.uniform(0.0, 1.0, (400, 7)) ** 0.2
     A = evaluate_rows(Restricted(problem.rows, tuple(int(i) for i in base.independent)), x)
-    heavy = A[:, :, [base.names.index("link2.mx"), base.names.index("link2.my")]]
+
+    def columns(*names: str) -> np.ndarray:
+        return A[:, :, [base.names.index(name) for name in names]]
+
+    heavy = columns("link2.mx", "link2.my")
     assert np.allclose((heavy**2).sum(axis=(1, 2)), 2.0 * 9.81**2)
-    light = A[:, :, [base.names.index("joint1.offset"), base.names.index("joint1.motor_offset")]]
-    assert np.allclose(np.einsum("nci,ncj->nij", light, light), [[2.0, 1.0], [1.0, 1.0]])
-    least = 9.81**2 / ((3.0 - 5.0**0.5) / 2.0)
-    assert round(least**0.5, 1) == 15.9
-    assert np.linalg.cond(A.reshape(-1, 92)) >= least**0.5
+    slowest = int(np.argmin(problem.limits.velocity)) + 1
+    names = [f"joint{slowest}.{side}{law}" for side in ("", "motor_") for law in ("viscous", "coulomb")]
+    golden = (1.0 + 5.0**0.5) / 2.0
+    direction = np.kron([1.0, -golden], [2.0, -V])  # least felt of both sides, and of both laws of friction
+    light = columns(*names) @ (direction / np.linalg.norm(direction))
+    least = (3.0 - 5.0**0.5) / 2.0 * V**2 / (4.0 + V**2)
+    assert (light**2).sum(axis=1).max() <= least * (1.0 + 1e-9)
+    assert (light**2).sum(axis=1).max() > 0.9 * least
+    bound = bound_of_every_motion(arm)
+    assert np.isclose(bound, (9.81**2 / least) ** 0.5)
+    assert 24.0 < bound < 24.3
+    assert np.linalg.cond(A.reshape(-1, 92)) >= bound
+
+
+def test_starts_that_stop_and_go_keep_limits_and_tell_viscous_from_coulomb_friction_better_than_random_ones() -> None:
+    problem, _ = goal_problem()
+    limits, basis = problem.limits, FourierBasis(30.0, 90)
+    P = basis.matrices(np.linspace(0.0, 30.0, 3000, endpoint=False))
+
+    def apart(coefficients: np.ndarray) -> float:
+        """Smallest eigenvalue of viscous and Coulomb friction, mean over the joints."""
+        speed = np.abs(P[1] @ coefficients)
+        grams = np.array([[[np.mean(v**2), v.mean()], [v.mean(), 1.0]] for v in speed.T])
+        return float(np.linalg.eigvalsh(grams)[:, 0].mean())
+
+    starts = [stop_and_go(basis, limits, np.random.default_rng(seed)) for seed in range(5)]
+    for start in starts:
+        assert (np.abs(P[0] @ start - limits.middle) <= limits.half_range * 1.01).all()
+        assert (np.abs(P[1] @ start) <= limits.velocity * 1.01).all()
+    random = [basis.random(limits, np.random.default_rng(seed)) for seed in range(5)]
+    assert np.mean([apart(start) for start in starts]) > 1.5 * np.mean([apart(start) for start in random])
+
+
+def test_a_descent_from_such_a_start_is_certified_and_far_better_than_the_start() -> None:
+    problem, base = goal_problem()
+    basis = FourierBasis(10.0, 8)
+    found = descended(problem, basis, 0)
+    assert found.feasible
+    start = stop_and_go(basis, problem.limits, np.random.default_rng(0))
+
+    def condition(coefficients: np.ndarray) -> float:
+        q, qd, qdd, _ = basis.matrices(np.linspace(0.0, 10.0, 800, endpoint=False)) @ coefficients
+        source = Restricted(problem.rows, tuple(int(i) for i in base.independent))
+        return float(np.linalg.cond(evaluate_rows(source, np.hstack([q, qd, qdd])).reshape(-1, len(base))))
+
+    assert condition(found.coefficients) < 0.5 * condition(start)

@@ -15,6 +15,7 @@ from armid.identifiability.base import BaseParameters
 from armid.kernels.dynamics import mass_matrix
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.robot.load import load_robot
+from armid.robot.robot import Robot
 from armid.rows.nominal_torque import NominalTorque
 from armid.scene.cell import cell_of
 from armid.studies.goals import ARM, CELL, HARMONICS, PERIOD, model_two
@@ -37,6 +38,10 @@ _BANK = 1000
 
 _LEAST = 1e-5
 """Weight that every state of the pool starts with: an interior-point method begins inside."""
+
+
+_ALIKE = (3.0 - 5.0**0.5) / 2.0
+"""Smallest eigenvalue of [[2, 1], [1, 1]]: of two columns, one in the torque of one side of the drives, one in both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +74,24 @@ def goal_problem() -> tuple[ExcitationProblem, BaseParameters]:
     assert cell is not None
     problem, base, _ = excitation_problem(load_robot(ARM), settings, cell)
     return problem, base
+
+
+def bound_of_every_motion(robot: Robot) -> float:
+    """The condition number over the base parameters of model 2 that no motion within the velocity limits goes below.
+
+    Two directions, whatever the states. Gravity on the first moments mx and my of link 2, behind a vertical and a horizontal
+    axis, has 2 g^2 per sample in the torques of both sides together: the largest eigenvalue of the mean Gram matrix is at least
+    g^2. Felt by one torque and by both, two columns alike have the Gram matrix [[2, 1], [1, 1]] times their mean square, of
+    smallest eigenvalue (3 - sqrt 5) / 2. Viscous and Coulomb friction of a joint of velocity limit V in the direction (2, -V)
+    have (2 |qd| - V)^2 / (4 + V^2), at most V^2 / (4 + V^2) for |qd| between 0 and V: the smallest eigenvalue is at most the
+    product of both.
+
+    Args:
+        robot: whose slowest joint counts.
+    """
+    g = float(np.linalg.norm(robot.gravity))
+    V = float(robot.limit("velocity").min())
+    return g * float(np.sqrt((1.0 + 4.0 / V**2) / _ALIKE))
 
 
 def state_front(*, rounds: int = 4, states: int = 700, seed: int = 0, hz: float = np.inf) -> Iterator[StateFront]:
