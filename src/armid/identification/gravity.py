@@ -117,8 +117,8 @@ class GravityDirection:
             for channel in information.channels
         }
         weighted = information.weighted({name: 1.0 / s for name, s in sigma.items()})
-        estimate = self.consistency.fit(weighted, source.space.units, nominal_prior(source.robot, source.columns))
-        return float(np.sqrt(estimate.chi_square / information.count))
+        _, error = self.consistency.values(weighted, nominal_prior(source.robot, source.columns))
+        return float(np.sqrt(error / information.count))
 
     def refine(self, runs: Sequence[Run], start: FloatArray) -> tuple[FloatArray, float, Status, int]:
         """Gauss-Newton over base parameters and two tangents of the sphere."""
