@@ -117,7 +117,9 @@ class GravityDirection:
             for channel in information.channels
         }
         weighted = information.weighted({name: 1.0 / s for name, s in sigma.items()})
-        _, error = self.consistency.values(weighted, nominal_prior(source.robot, source.columns))
+        # Bodies are the same under whatever gravity, and so is what is believed of them.
+        prior = nominal_prior(torque_source(runs).robot, source.columns)
+        _, error = self.consistency.values(weighted, prior)
         return float(np.sqrt(error / information.count))
 
     def refine(self, runs: Sequence[Run], start: FloatArray) -> tuple[FloatArray, float, Status, int]:

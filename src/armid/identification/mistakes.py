@@ -361,15 +361,14 @@ def _quick_score(information: Information, fit: Fit, limit: float) -> float:
     """
     base = fit.estimate.base
     try:
-        free = _QUICK.fit(information, base)
+        values, sigma = _QUICK.quick(information, base)
     except EstimationError:
         return inf
     rows = reduced(information, base)
-    if (score := _log_errors(rows, free.values)) > limit:
+    if (score := _log_errors(rows, values)) > limit:
         return score
-    factor = rows.weighted({name: 1.0 / max(s, 1e-12) for name, s in free.sigma.items()}).stacked()
+    factor = rows.weighted({name: 1.0 / max(s, 1e-12) for name, s in sigma.items()}).stacked()
     bounded = np.array([one.quantity in _CANNOT_DRIVE for one in base.leading])
-    values = free.values
     if np.any(bounded & (values < 0.0)):
         scale = np.maximum(np.linalg.norm(factor[:-1, :-1], axis=0), 1e-300)
         values = bounded_least_squares(factor[:-1, :-1] / scale, factor[:-1, -1], bounded) / scale
