@@ -16,8 +16,8 @@ from armid.arrays import FloatArray, samples
 from armid.errors import ShapeError
 from armid.kernels.compiled import Kernel, compile_plan, contiguous_columns
 from armid.kernels.ir import Finish, KernelPlan
-from armid.kernels.replay import Replay
 from armid.kernels.source import Row, RowSource
+from armid.recursion.replay import Replay
 from armid.recursion.scalars import ARRAYS, Scalar, Scalars
 from armid.recursion.tape import Node, Tape, vector_jacobian
 

@@ -38,15 +38,15 @@ class Replay:
         last = {argument: index for index in needed for argument in _arguments(tape.operations[index])}
         given = [index for index in needed if tape.operations[index].op < Op.ADD]
         place = {index: at for at, index in enumerate(given)}
-        self._size, free = len(given), list[int]()
+        self.places, free = len(given), list[int]()
         for index in needed:
             operation = tape.operations[index]
             arguments = _arguments(operation)
             own = [place[argument] for argument in arguments]
             if arguments:
                 free += {place[k] for k in arguments if last[k] == index and k not in kept}
-                place[index] = free.pop() if free else self._size
-                self._size = max(self._size, place[index] + 1)
+                place[index] = free.pop() if free else self.places
+                self.places = max(self.places, place[index] + 1)
             self._enter(operation, place[index], own)
         self._outputs = [place[node.index] for node in outputs]
 
@@ -70,7 +70,7 @@ class Replay:
             columns: the inputs, each of shape [n_samples].
             shared: numbers common to all samples.
         """
-        values: list[Any] = [None] * self._size
+        values: list[Any] = [None] * self.places
         for at, constant in self._constants:
             values[at] = constant
         for at, k in self._inputs:
