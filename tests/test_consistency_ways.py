@@ -333,3 +333,14 @@ def test_a_bound_that_the_inequalities_exclude_is_named(arm, weighted, prior):
 def test_an_unknown_slender_link_is_refused(arm, weighted, prior):
     with pytest.raises(UnknownNameError, match="link7"):
         found(Way.THESIS, arm, weighted, prior, bounds=Bounds(inequalities=ThesisInequalities(slender={"link7": 0})))
+
+
+def test_parameters_alone_are_those_of_the_estimate(arm, weighted, prior):
+    for bounds in (Bounds(), Bounds(mass={"link2": (0.0, 0.5)})):
+        bodies = PossibleBodies(PullBack(0.1), bounds)
+        fit = bodies.fit(weighted, ("",) * len(prior.names), prior)
+        np.testing.assert_array_equal(bodies.values(weighted, fit.units, prior), fit.values)
+
+
+def test_the_prior_of_an_arm_is_made_once(arm, prior):
+    assert nominal_prior(arm.robot, prior.names) is nominal_prior(arm.robot, list(prior.names))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from armid.arrays import FloatArray
+from armid.identification import mistakes as tried
 from armid.identification.faults import Answer
 from armid.identification.mistakes import _answers, _not_tried, _Score, signs
 from armid.identification.pipeline import run_identification
@@ -131,3 +132,12 @@ def test_what_fits_better_though_not_enough_to_be_found_is_undecidable(ratio: fl
     """Between as good and found there is no gap in which nothing is said."""
     score = _Score(next(signs(load_robot("ur10e"))), np.array([ratio, 1.0, 1.0, 1.0, 1.0, 1.0]), 100.0)
     assert [fault.answer for fault in _answers([score])] == [Answer.UNDECIDABLE] * said
+
+
+def test_every_reversed_motion_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Position alone and position with torque share their rows, and a torque alone needs none."""
+    seen = []
+    undone = tried._undone
+    monkeypatch.setattr(tried, "_undone", lambda run, undo: seen.append(undo) or undone(run, undo))
+    identified(lambda columns: None)
+    assert len(seen) == len(set(seen)) == 3

@@ -17,6 +17,8 @@ from armid.information.information import (
     Information,
     total,
     triangular,
+    triangular_by_channel,
+    with_reversed,
 )
 from armid.information.online import SlidingWindow, forgotten
 from armid.information.solve import belief
@@ -286,3 +288,35 @@ def test_weighing_leaves_what_gram_matrices_cannot_tell_to_the_rows() -> None:
     assert Weighing(rows).residuals(np.ones(1)) is None
     unseen = Information(("a", "b"), (ChannelInformation("c", np.array([0]), np.eye(2), 3.0),))
     assert Weighing(unseen).residuals(np.ones(1)) is None
+
+
+def test_reversed_measured_values_are_those_of_the_reversed_rows() -> None:
+    problem = Problem(count=600)
+    y = np.array(problem.y)
+    y[:, 1] *= -1.0
+    name = problem.source.channels[1]
+    turned = with_reversed(accumulate(problem.source, problem.x, problem.y, method=FactorMethod.QR), name)
+    anew = accumulate(problem.source, problem.x, y, method=FactorMethod.QR)
+    for own, other in zip(turned.channels, anew.channels, strict=True):
+        scale = np.abs(other.factor).max()
+        np.testing.assert_allclose(own.factor, other.factor, rtol=0.0, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("samples", [3, 12, 200])
+def test_reducing_every_channel_over_what_it_sees_gives_the_factor_of_all_rows(samples: int) -> None:
+    rng = np.random.default_rng(samples)
+    rows = rng.normal(size=(samples, 4, 15))
+    for k in range(4):
+        rows[:, k, 3 * k : 3 * k + 5] = 0.0
+    expected = triangular(rows.reshape(-1, 15))
+    np.testing.assert_allclose(triangular_by_channel(rows), expected, rtol=0.0, atol=1e-13 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("shape", [(9, 4), (3, 7), (20_000, 9), (5_000, 60)])
+def test_a_triangle_has_the_column_products_of_its_rows(shape: tuple[int, int]) -> None:
+    A = np.random.default_rng(0).normal(size=shape)
+    R = triangular(A)
+    assert R.shape == (shape[1], shape[1])
+    assert np.all(np.diag(R) >= 0.0)
+    np.testing.assert_array_equal(R, np.triu(R))
+    np.testing.assert_allclose(R.T @ R, A.T @ A, rtol=0.0, atol=1e-13 * np.abs(A.T @ A).max())

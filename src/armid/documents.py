@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from math import isfinite
 from pathlib import Path
@@ -147,8 +147,8 @@ def yaml_values(text: str, where: str, *, as_text: bool = False) -> Any:
         raise InputError(where, f"larger than {MAX_YAML_BYTES} bytes", "such a file holds no meshes or data")
     loader = yaml.BaseLoader if as_text else yaml.SafeLoader
     try:
-        _check_yaml_events(yaml.parse(text, Loader=loader), where)
         reader = loader(text)
+        reader.get_event = _checked_yaml_events(reader.get_event, where)  # type: ignore[method-assign]
         node = reader.get_single_node()
         if node is None:
             raise InputError(where, "empty file")
@@ -175,12 +175,20 @@ def yaml_problem(error: BaseException) -> str:
     return (f", line {mark.line + 1}" if mark is not None else "") + (f": {said}" if said else "")
 
 
-def _check_yaml_events(events: Iterator[Any], where: str) -> None:
-    """Refuses what can make a small file explode or mean two things: anchors, tags, deep nesting."""
+def _checked_yaml_events(events: Callable[[], Any], where: str) -> Callable[[], Any]:
+    """The same events, one at a time; refuses what can make a small file explode or mean two things: anchors, tags, deep nesting.
+
+    Args:
+        events: gives the next one.
+        where: they stand, for messages.
+    """
     import yaml
 
-    depth = 0
-    for nodes, event in enumerate(events):
+    depth = nodes = 0
+
+    def checked() -> Any:
+        nonlocal depth, nodes
+        event = events()
         place = f"{where}, line {event.start_mark.line + 1}"
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
             raise InputError(place, "anchors and aliases (& and *) are not read", "write the value out")
@@ -191,6 +199,10 @@ def _check_yaml_events(events: Iterator[Any], where: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_YAML_DEPTH or nodes > _MAX_YAML_NODES:
             raise InputError(place, "nested too deeply" if depth > MAX_YAML_DEPTH else "too many values")
+        nodes += 1
+        return event
+
+    return checked
 
 
 def _check_yaml_keys(node: Any, where: str) -> None:

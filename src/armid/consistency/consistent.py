@@ -142,9 +142,7 @@ class Consistency:
         Raises:
             EstimationError: contradictory bounds, or the solver failed.
         """
-        if information.parameters != prior.names:
-            raise ShapeError("prior", (len(prior.names),), f"the information's {information.n_parameters} parameters")
-        factor = information.stacked()
+        factor = _factor_of(information, prior)
         R, z, rest = factor[:-1, :-1], factor[:-1, -1], float(factor[-1, -1] ** 2)
         solution, scale = self.solve(R, z, prior, rest)
         values = solution.v[: len(scale)] * scale
@@ -166,6 +164,19 @@ class Consistency:
             seconds=solution.seconds,
             notes=(*prior.notes, *self.bounds.notes, *active_notes(self.bounds, prior, values)),
         )
+
+    def values(self, information: Information, prior: Prior) -> tuple[FloatArray, float]:
+        """The parameters of the nearest possible bodies alone, and the weighted squared error they leave.
+
+        What `fit` says besides (deviations, what data and prior decide) takes as long as finding them.
+
+        Raises:
+            EstimationError: contradictory bounds, or the solver failed.
+        """
+        factor = _factor_of(information, prior)
+        solution, scale = self.solve(factor[:-1, :-1], factor[:-1, -1], prior, float(factor[-1, -1] ** 2))
+        values = solution.v[: len(scale)] * scale
+        return values, sum_of_squares(factor, values)
 
     def solve(self, R: FloatArray, z: FloatArray, prior: Prior, rest: float) -> tuple[ConicSolution, FloatArray]:
         """The conic program in scaled variables; the scale with it."""
@@ -198,6 +209,13 @@ class Consistency:
             return solution, scale
         why = contradiction(self.bounds, prior, scale)
         raise EstimationError(Status.INFEASIBLE if why else solution.status, why or _unsolved(solution))
+
+
+def _factor_of(information: Information, prior: Prior) -> FloatArray:
+    """One factor of all rows, once it is sure that the prior is about the same parameters."""
+    if information.parameters != prior.names:
+        raise ShapeError("prior", (len(prior.names),), f"the information's {information.n_parameters} parameters")
+    return information.stacked()
 
 
 def _unsolved(solution: ConicSolution) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from armid.arrays import FloatArray
 from armid.consistency.bounds import Bounds
 from armid.consistency.consistent import Consistency, ConsistentEstimate
 from armid.consistency.knowledge import extras_of
@@ -61,6 +62,20 @@ class PossibleBodies:
             hint = "use lmi, which keeps them and takes in knowledge about centres of mass too"
             raise InputError("consistency log-cholesky", "bounds on masses or places have no smooth coordinates", hint)
         start = Consistency(self.regulariser, self.bounds).fit(information, units, prior)
+        return self._from(start, information)
+
+    def values(self, information: Information, units: tuple[str, ...], prior: Prior) -> FloatArray:
+        """Its parameters alone, where nothing else is asked of it.
+
+        Raises:
+            EstimationError, InputError: as for `fit`.
+        """
+        if self.way is Way.LMI and not self.bounds.knowledge:
+            return Consistency(self.regulariser, self.bounds).values(information, prior)[0]
+        return self.fit(information, units, prior).values
+
+    def _from(self, start: ConsistentEstimate, information: Information) -> ConsistentEstimate:
+        """By the way asked for, from the optimum of the convex program."""
         extras = extras_of(self.bounds.knowledge, start.bodies, len(start.names))
         match self.way:
             case Way.THESIS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -99,6 +100,12 @@ def nominal_prior(robot: Robot, names: Sequence[str], *, masses: FloatArray | No
         names: standard parameters.
         masses: of the stand-ins [kg], shape [n_joints]; by default as dense as the arm's sound links.
     """
+    return _described(robot, tuple(names), None if masses is None else tuple(np.asarray(masses).tolist()))
+
+
+@lru_cache(maxsize=16)
+def _described(robot: Robot, names: tuple[str, ...], masses: tuple[float, ...] | None) -> Prior:
+    """The prior of an arm: every fit to its torques asks for the same one."""
     values, scale = np.zeros(len(names)), np.ones(len(names))
     bodies = bodies_of(names)
     origin: dict[str, str] = {}
@@ -118,11 +125,11 @@ def nominal_prior(robot: Robot, names: Sequence[str], *, masses: FloatArray | No
         values[list(body.columns)] = ten
     links = [body for body in bodies if body.link is not None]
     carried = inertia_at_joints(robot, [body.of(values) for body in links]) if len(links) == robot.n_joints else None
-    parameters = named_parameters(tuple(names))
+    parameters = named_parameters(names)
     for column in other_columns(names, bodies):
         values[column], scale[column] = _drive_prior(robot, parameters[column], carried)
     notes = (*_prior_notes(origin), *absurd_bodies(robot))
-    return Prior(names=tuple(names), values=values, scale=scale, origin=origin, notes=notes)
+    return Prior(names=names, values=values, scale=scale, origin=origin, notes=notes)
 
 
 def _typical_masses(robot: Robot, sound: Sequence[bool]) -> FloatArray:

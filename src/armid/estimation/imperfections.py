@@ -74,25 +74,28 @@ class BlockFactors:
         self.whole = Eliminated.of(base, factors)
 
     @cached_property
-    def _left_out(self) -> tuple[tuple[Eliminated, FloatArray], ...]:
-        """Per block: the others without their base parameters, and Gram of `[Z y]` on the block once these are predicted."""
+    def _left_out(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Per block: of the others without their base parameters `Z^T Z` and `Z^T y`, shapes [n_blocks, k, k] and [n_blocks, k];
+        and Gram of `[Z y]` on the block once base parameters are predicted, shape [n_blocks, k + 1, k + 1].
+        """
         out = []
         for k, factor in enumerate(self.factors):
             rest = Eliminated.of(self.base, [f for i, f in enumerate(self.factors) if i != k])
             E = factor[:, self.base :] - factor[:, : self.base] @ rest.base_given
-            out.append((rest, E.T @ E))
-        return tuple(out)
+            out.append((*rest.normal, E.T @ E))
+        G, h, grams = (np.array(parts) for parts in zip(*out, strict=True))
+        return G, h, grams
 
     def crossed(self, chosen: Sequence[tuple[Effect, float]]) -> FloatArray:
         """Squared error of every block predicted by the others, in units of the noise, shape [n_blocks]."""
         columns, deviations = self._used(chosen)
-        out = []
-        for rest, gram in self._left_out:
-            s = rest.solve(columns, deviations)[0]
-            v = np.zeros(len(gram))
-            v[columns], v[-1] = -s, 1.0
-            out.append(float(v @ gram @ v))
-        return np.array(out)
+        G, h, grams = self._left_out
+        own = (slice(None), columns[:, np.newaxis], columns)
+        scaled = G[own] * np.outer(deviations, deviations) + np.eye(len(columns))
+        sizes = np.linalg.solve(scaled, (h[:, columns] * deviations)[..., np.newaxis])[..., 0] * deviations
+        seen = np.append(columns, len(self.tolerances))
+        v = np.column_stack([-sizes, np.ones(len(sizes))])
+        return np.asarray(np.einsum("bi,bij,bj->b", v, grams[:, seen[:, np.newaxis], seen], v))
 
     def evidence(self, chosen: Sequence[tuple[Effect, float]]) -> float:
         """Logarithm of how much likelier these families make all rows than none does, base parameters free."""
@@ -290,7 +293,7 @@ class Eliminated:
         return np.asarray(np.linalg.solve(self.factor[:b, :b] / scale, self.factor[:b, b:]) / scale[:, np.newaxis])
 
     @cached_property
-    def _normal(self) -> tuple[FloatArray, FloatArray]:
+    def normal(self) -> tuple[FloatArray, FloatArray]:
         """R_zz^T R_zz and R_zz^T z_z."""
         R, z = self.factor[self.base : -1, self.base : -1], self.factor[self.base : -1, -1]
         return R.T @ R, R.T @ z
@@ -299,7 +302,7 @@ class Eliminated:
         self, columns: npt.NDArray[np.intp], deviations: FloatArray, mean: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Sizes and their covariance under a belief of these deviations around `mean`, in units of which it is solved."""
-        G, h = self._normal
+        G, h = self.normal
         scaled = G[np.ix_(columns, columns)] * np.outer(deviations, deviations) + np.eye(len(columns))
         right = h[columns] * deviations
         if mean is not None:
@@ -309,7 +312,7 @@ class Eliminated:
 
     def evidence(self, columns: npt.NDArray[np.intp], deviations: FloatArray) -> float:
         """Logarithm of the likelihood of the rows with imperfections of these deviations over that with none."""
-        G, h = self._normal
+        G, h = self.normal
         scaled = G[np.ix_(columns, columns)] * np.outer(deviations, deviations) + np.eye(len(columns))
         right = h[columns] * deviations
         return float(0.5 * right @ np.linalg.solve(scaled, right) - 0.5 * np.linalg.slogdet(scaled)[1])
@@ -332,7 +335,7 @@ class Eliminated:
             columns, deviations: of the imperfections and of the belief about them.
             resolved: information about a direction, in units of its deviation, below which it is left out.
         """
-        G, h = self._normal
+        G, h = self.normal
         information, V = np.linalg.eigh(G[np.ix_(columns, columns)] * np.outer(deviations, deviations))
         seen = information >= resolved
         information, V = information[seen], V[:, seen]
@@ -352,7 +355,7 @@ class Eliminated:
 
     def alone(self, column: int) -> tuple[float, float, float]:
         """Size, deviation and squared error taken away of one imperfection without a belief; infinite deviation if unseen."""
-        G, h = self._normal
+        G, h = self.normal
         seen = float(np.linalg.norm(self.factor[:, self.base + column]))
         if G[column, column] <= (1e-6 * max(seen, 1e-300)) ** 2:
             return 0.0, float("inf"), 0.0

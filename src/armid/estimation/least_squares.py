@@ -10,15 +10,16 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.estimation.estimate import Estimate
 from armid.estimation.reversals import class_names
 from armid.identifiability.base import BaseParameters
 from armid.information.information import ChannelInformation, Information
-from armid.information.solve import Solution, belief, channel_sigmas, reduced, solve
+from armid.information.solve import Solution, belief, channel_sigmas, reduced, solve, solve_factor
 from armid.information.status import Status
-from armid.information.weighing import Weighing
+from armid.information.weighing import ChannelResiduals, Weighing
 from armid.notes import Note, Severity
 
 _SAMPLES_PER_PERIOD = 10.0
@@ -103,11 +104,13 @@ class WeightedLeastSquares:
     ) -> Estimate:
         """The estimate with per-channel covariance."""
         rows = reduced(information, base)
-        believed = None if prior is None else prior.information(base.names)
+        scale = _NoiseScale(rows, Weighing(rows, None if prior is None else prior.information(base.names)))
         apart = {channel.name: channel.name for channel in rows.channels}
-        found = self._settled(rows, believed, apart)
-        if any(channel.measured for channel in rows.channels):
-            found = self._settled(rows, believed, _paying_classes(rows, found.solution.values), found.sigmas)
+        classes = any(channel.measured for channel in rows.channels)
+        found = self._settled(scale, apart, last=not classes)
+        if classes:
+            found = self._settled(scale, _paying_classes(rows, found.values), found.sigmas)
+        assert found.solution is not None
         notes = (
             () if found.status is Status.SOLVED else (Note("not-converged", Severity.WARNING, found.status.message),)
         )
@@ -125,81 +128,108 @@ class WeightedLeastSquares:
             notes=notes,
         )
 
+    def quick(self, information: Information, base: BaseParameters) -> tuple[FloatArray, dict[str, float]]:
+        """Values and noise alone, as `fit` has them up to round-off: no covariance is formed, and no row is looked at again."""
+        rows = reduced(information, base)
+        apart = {channel.name: channel.name for channel in rows.channels}
+        found = self._settled(_NoiseScale(rows, Weighing(rows)), apart, last=False)
+        return found.values, found.sigmas
+
     def _settled(
         self,
-        rows: Information,
-        prior: Information | None,
+        scale: _NoiseScale,
         groups: Mapping[str, str],
         start: Mapping[str, float] | None = None,
+        *,
+        last: bool = True,
     ) -> _Settled:
         """Values and noise that agree with each other.
 
         Args:
-            rows: of the base parameters.
-            prior: further rows, from the second iteration on.
+            scale: the rows, and how noise follows from them.
             groups: by channel, the name of those that share one noise.
-            start: noise to start from; every row alike by default.
+            start: noise to start from, which means something beside a prior; every row alike by default, without it.
+            last: whether the solution itself is wanted, from the rows; Gram matrices are enough for another start.
         """
-        floor = noise_floor(rows)
-        sigmas = dict.fromkeys(floor, 1.0) if start is None else dict(start)
-        status, done = Status.NOT_CONVERGED, 0
-        sigmas, done = self._weighed(rows, prior, groups, sigmas, floor, trusted=start is not None)
+        group = scale.groups(groups)
+        sigmas = np.ones(len(scale.names)) if start is None else np.array([start[name] for name in scale.names])
+        sigmas, done = self._weighed(scale, group, sigmas, trusted=start is not None)
+        status, solution = Status.NOT_CONVERGED, None
+        left: ChannelResiduals | None = None
         for used in range(done + 1, max(self.iterations, done + 1) + 1):
-            weights = {name: 1.0 / sigma for name, sigma in sigmas.items()}
-            solution = solve(rows, weights=weights, prior=prior if used > 1 or start is not None else None)
-            fresh = channel_sigmas(rows, solution.values, solution.inverse, weights, groups)
-            fresh = {name: max(sigma, floor[name]) for name, sigma in fresh.items()}
-            change = max(abs(fresh[name] / sigmas[name] - 1.0) for name in fresh)
+            believing = used > 1 or start is not None
+            left = None if last else scale.weighing.residuals(1.0 / sigmas, believing=believing)
+            if left is None:
+                solution = solve_factor(scale.weighing.factor(1.0 / sigmas, believing=believing), scale.rows.parameters)
+                left = scale.weighing.left(solution.values, solution.inverse, 1.0 / sigmas)
+            fresh = scale.noise(left, group)
+            change = float(np.max(np.abs(fresh / sigmas - 1.0)))
             sigmas = fresh
             if change < self.tolerance and used > 1:
                 status = Status.SOLVED
                 break
-        return _Settled(solution=solution, sigmas=sigmas, status=status, iterations=used)
+        assert left is not None
+        named = dict(zip(scale.names, sigmas.tolist(), strict=True))
+        return _Settled(values=left.values, solution=solution, sigmas=named, status=status, iterations=used)
 
     def _weighed(
-        self,
-        rows: Information,
-        prior: Information | None,
-        groups: Mapping[str, str],
-        start: Mapping[str, float],
-        floor: Mapping[str, float],
-        *,
-        trusted: bool,
-    ) -> tuple[dict[str, float], int]:
+        self, scale: _NoiseScale, group: npt.NDArray[np.intp], start: FloatArray, *, trusted: bool
+    ) -> tuple[FloatArray, int]:
         """Noise that has settled as far as Gram matrices tell, and the iterations that took; the last one is left to the rows.
 
         Args:
-            rows, prior, groups: as for `_settled`.
+            scale: the rows, and how noise follows from them.
+            group: number of those that share one noise, by channel.
             start: noise to start from.
-            floor: the smallest noise of every channel.
             trusted: whether the noise to start from means something beside a prior.
         """
-        names = [channel.name for channel in rows.channels]
-        first = {group: k for k, group in enumerate(dict.fromkeys(groups[name] for name in names))}
-        group = np.array([first[groups[name]] for name in names], dtype=np.intp)
-        counts = np.array([channel.count for channel in rows.channels])
-        least, sigmas = (np.array([given[name] for name in names]) for given in (floor, start))
-        weighing, done = Weighing(rows, prior), 0
+        sigmas, done = start, 0
         while done < self.iterations - 1:
-            left = weighing.residuals(1.0 / sigmas, believing=trusted or done > 0)
+            left = scale.weighing.residuals(1.0 / sigmas, believing=trusted or done > 0)
             if left is None:
                 break
             done += 1
-            energy = np.bincount(group, left.energies)
-            freedom = np.maximum(np.bincount(group, counts - left.leverages), 1.0)
-            fresh = np.maximum(np.sqrt(energy / freedom)[group], least)
+            fresh = scale.noise(left, group)
             change = float(np.max(np.abs(fresh / sigmas - 1.0)))
             sigmas = fresh
             if change < self.tolerance:
                 break
-        return dict(zip(names, sigmas.tolist(), strict=True)), done
+        return sigmas, done
+
+
+class _NoiseScale:
+    """Rows of the base parameters, and the noise of their channels that follows from what a solution leaves.
+
+    Args:
+        rows: see there.
+        weighing: of them, with further rows of a prior.
+    """
+
+    def __init__(self, rows: Information, weighing: Weighing) -> None:
+        self.rows, self.weighing = rows, weighing
+        self.names = [channel.name for channel in rows.channels]
+        self._counts = np.array([channel.count for channel in rows.channels])
+        floor = noise_floor(rows)
+        self._least = np.array([floor[name] for name in self.names])
+
+    def groups(self, named: Mapping[str, str]) -> npt.NDArray[np.intp]:
+        """Number of those that share one noise, by channel."""
+        first = {group: k for k, group in enumerate(dict.fromkeys(named[name] for name in self.names))}
+        return np.array([first[named[name]] for name in self.names], dtype=np.intp)
+
+    def noise(self, left: ChannelResiduals, group: npt.NDArray[np.intp]) -> FloatArray:
+        """Unbiased residual standard deviation of every channel, not below its floor: energy / (rows - leverage)."""
+        energy = np.bincount(group, left.energies)
+        freedom = np.maximum(np.bincount(group, self._counts - left.leverages), 1.0)
+        return np.maximum(np.sqrt(energy / freedom)[group], self._least)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Settled:
-    """Where the iteration of weights ended."""
+    """Where the iteration of weights ended; without a solution where only another start was wanted."""
 
-    solution: Solution
+    values: FloatArray
+    solution: Solution | None
     sigmas: dict[str, float]
     status: Status
     iterations: int

@@ -7,13 +7,14 @@ left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf, isfinite, nan
 
 import numpy as np
 
-from armid.estimation.estimate import NORMAL_95
+from armid.estimation.estimate import NORMAL_95, Estimate
 from armid.estimation.imperfections import FACTORS, Eliminated, block_spreads
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
@@ -77,6 +78,9 @@ _STEPS = 5
 _SETTLED = 0.002
 """Share of its size by which a last step may move a fault: below what its interval tells."""
 
+_KEPT = 3
+"""Freed runs at hand, one for each of the candidates that are refined."""
+
 _WITHIN = 0.2
 """Deviations by which a fault may still move once its joint's own rows count by the noise they have without it."""
 
@@ -117,14 +121,13 @@ def detect(
         clock_known: whether recorded velocities have told the clock, and it is undone.
         cutoff_hz: of the low-pass on torque; None for no filter.
     """
-    estimate = WeightedLeastSquares().fit(classed_information(train), base)
-    reference = reference_of(train, estimate.standard, recorded_velocity=recorded_velocity)
+    as_it_is = _FreedRuns(train, base)
+    reference = reference_of(train, as_it_is.estimate.standard, recorded_velocity=recorded_velocity)
     effects = torque_source(train).effects
     settled = {Family.GAIN: gains_known, Family.CLOCK: clock_known}
     families = [family for family in SUSPECTED if not settled.get(family, False)]
     candidates = imperfections(robot, effects, reference, families)
     rivals = tuple(i for i in imperfections(robot, effects, reference, _RIVALS) if i.scale in (0.0, 0.1))
-    noise = RowsBeside(train, base, (), most=_LOOKED_AT).noise(estimate)
     search = _Detector(
         robot=robot,
         train=train,
@@ -132,11 +135,35 @@ def detect(
         base=base,
         rivals=rivals,
         reference=reference,
-        noise=noise,
+        noise=as_it_is.noise,
+        kept={((), (), None): as_it_is},
         gains_known=gains_known,
         delay=0.0 if cutoff_hz is None or not isfinite(cutoff_hz) else FAULT_PHASE.value / cutoff_hz,
     )
     return search.run(candidates)
+
+
+@dataclass(frozen=True, eq=False)
+class _FreedRuns:
+    """Training runs freed from something, and the fit to them when it is asked for.
+
+    Args:
+        runs: see there.
+        base: that is estimated.
+        record: what they were freed from; it lives as long as they do.
+    """
+
+    runs: Sequence[Run]
+    base: BaseParameters
+    record: Imperfections | None = None
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        return WeightedLeastSquares().fit(classed_information(self.runs), self.base)
+
+    @cached_property
+    def noise(self) -> RowNoise:
+        return RowsBeside(self.runs, self.base, (), most=_LOOKED_AT).noise(self.estimate)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -150,6 +177,7 @@ class _Detector:
     noise: RowNoise
     gains_known: bool
     delay: float
+    kept: dict[Hashable, _FreedRuns] = field(default_factory=dict)
 
     def run(self, candidates: Sequence[Imperfection]) -> Detection:
         record = Imperfections(
@@ -216,10 +244,9 @@ class _Detector:
 
     def _scale(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Fault, ...]:
         """What no recording of the arm alone can tell from other bodies, held against the description."""
-        runs = self._freed(record, drifts)
-        estimate = WeightedLeastSquares().fit(classed_information(runs), self.base)
-        rows = self._fitted(record, drifts)[1].rows_per_sample
-        return scale_faults(self.robot, estimate, rows_per_sample=rows, gains_known=self.gains_known)
+        freed = self._kept(record, drifts)
+        rows = freed.noise.rows_per_sample
+        return scale_faults(self.robot, freed.estimate, rows_per_sample=rows, gains_known=self.gains_known)
 
     def _described(self, tied: Sequence[Imperfections], drifts: Sequence[Sized]) -> list[Imperfections]:
         """Trials that are as good as each other, those that the described weight speaks against left out, the simplest first.
@@ -269,10 +296,24 @@ class _Detector:
         largest fault would be no surer than a small one; so it is held against what is left once it is undone. Columns are
         derivatives of the model, and that of a recording with a large fault is wrong.
         """
-        runs = self._freed(record, drifts)
-        estimate = WeightedLeastSquares().fit(classed_information(runs), self.base)
-        noise = RowsBeside(runs, self.base, (), most=_LOOKED_AT).noise(estimate)
-        return replace(record, reference=replace(record.reference, standard=np.array(estimate.standard))), noise
+        freed = self._kept(record, drifts)
+        reference = replace(record.reference, standard=np.array(freed.estimate.standard))
+        return replace(record, reference=reference), freed.noise
+
+    def _kept(self, record: Imperfections, drifts: Sequence[Sized]) -> _FreedRuns:
+        """The training runs without these, and what follows from them: the last few are at hand.
+
+        A trial is fitted, looked at, settled and held against the description: all on the same runs.
+        """
+        model = id(record.reference) if record.needs_model else None
+        key = record.sizes, tuple(drifts), model
+        freed = self.kept.pop(key, None)
+        if freed is None:
+            freed = _FreedRuns(self._freed(record, drifts), self.base, record)
+        self.kept[key] = freed
+        if len(self.kept) > _KEPT:
+            del self.kept[next(iter(self.kept))]
+        return freed
 
     def _scan(
         self,
@@ -282,7 +323,7 @@ class _Detector:
         noise: RowNoise,
     ) -> tuple[list[Seen], float]:
         """Every candidate alone, and the squared error without any."""
-        runs = self._freed(record, drifts)
+        runs = self._kept(record, drifts).runs
         beside = (*self.rivals, *(d.item for d in drifts if (d.item,) != tuple(candidates)))
         rows = RowsBeside(runs, self.base, (*beside, *candidates), most=_LOOKED_AT)
         blocks = self._blocks if len(candidates) > 1 else 1

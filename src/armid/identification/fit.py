@@ -208,7 +208,7 @@ def refitted(robot: Robot, information: Information, fit: Fit, settings: Identif
     """
     prior = consistent_prior(robot, information.parameters, information, fit.estimate)
     rows = effective_information(information, fit.estimate)
-    return settings.bodies.fit(rows, fit.consistent.units, prior).values
+    return settings.bodies.values(rows, fit.consistent.units, prior)
 
 
 def _earlier_rows(settings: Identification, names: tuple[str, ...]) -> Earlier | None:

@@ -117,8 +117,10 @@ class GravityDirection:
             for channel in information.channels
         }
         weighted = information.weighted({name: 1.0 / s for name, s in sigma.items()})
-        estimate = self.consistency.fit(weighted, source.space.units, nominal_prior(source.robot, source.columns))
-        return float(np.sqrt(estimate.chi_square / information.count))
+        # Bodies are the same under whatever gravity, and so is what is believed of them.
+        prior = nominal_prior(torque_source(runs).robot, source.columns)
+        _, error = self.consistency.values(weighted, prior)
+        return float(np.sqrt(error / information.count))
 
     def refine(self, runs: Sequence[Run], start: FloatArray) -> tuple[FloatArray, float, Status, int]:
         """Gauss-Newton over base parameters and two tangents of the sphere."""

@@ -15,7 +15,6 @@ from math import nan
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.consistency.consistent import ConsistentEstimate
 from armid.consistency.possible import PossibleBodies
 from armid.consistency.prior import nominal_prior, scaled_to_data
 from armid.errors import InputError
@@ -36,7 +35,7 @@ from armid.estimation.run import Run, each_run, gathered, information_of
 from armid.estimation.runs import before, lengths_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.sensors import FamilyUse, Imperfections, Sized, corrected_runs, motion_of
-from armid.information.information import ChannelInformation, Information, triangular
+from armid.information.information import ChannelInformation, Information, triangular, triangular_by_channel
 from armid.kernels.evaluate import evaluate_rows, residuals
 from armid.parameters.space import OwnerKind, Parameter, named_parameters
 from armid.robot.robot import Robot
@@ -425,8 +424,8 @@ class _RowFactors:
         for start, dense in self._dense(run, first):
             block = np.minimum((seen + start + np.arange(len(dense))) * self.folds // self.thinned, self.folds - 1)
             for k in np.unique(block).tolist():
-                rows = dense[block == k].reshape(-1, dense.shape[2])
-                factors[k] = triangular(np.vstack([factors[k], rows]) if k in factors else rows)
+                factor = triangular_by_channel(dense if self.folds == 1 else dense[block == k])
+                factors[k] = triangular(np.vstack([factors[k], factor])) if k in factors else factor
         return factors
 
     def _dense(self, run: Run, first: int) -> Iterator[tuple[int, FloatArray]]:
@@ -518,10 +517,10 @@ class _Search:
         u = np.zeros(directions.shape[1])
         for _ in range(_STEPS):
             marginal, step = self._eliminated(blocks, directions, u)
-            consistent = self._consistent(marginal, noise)
-            change = step(self.base.values(consistent.values))
+            standard = self._consistent(marginal, noise)
+            change = step(self.base.values(standard))
             u = u + change
-            record = self._recorded(record, directions @ u, consistent.values)
+            record = self._recorded(record, directions @ u, standard)
             runs = corrected_runs(self.train, record)
             true = replace(noise, sigma=noise.sigma / (1.0 + record.gains))
             blocks = RowsBeside(runs, self.base, self.items).blocks(record.reference, true, folds=1)
@@ -563,12 +562,12 @@ class _Search:
 
         return Information(self.base.parameters, (channel,), "marginal"), step
 
-    def _consistent(self, marginal: Information, noise: RowNoise) -> ConsistentEstimate:
-        """Possible bodies on these rows, with the prior of the fit."""
+    def _consistent(self, marginal: Information, noise: RowNoise) -> FloatArray:
+        """Standard parameters of possible bodies on these rows, with the prior of the fit."""
         weights = dict(zip(self.train[0].channels, 1.0 / noise.sigma, strict=True))
         prior = scaled_to_data(nominal_prior(self.robot, marginal.parameters), self.information.weighted(weights))
         units = torque_source(self.train).space.units
-        return PossibleBodies(self.bodies.regulariser, self.bodies.bounds).fit(marginal, units, prior)
+        return PossibleBodies(self.bodies.regulariser, self.bodies.bounds).values(marginal, units, prior)
 
     def _recorded(self, record: Imperfections, values: FloatArray, standard: FloatArray) -> Imperfections:
         sizes = tuple(Sized(item, float(v), nan) for item, v in zip(self.items, values, strict=True))

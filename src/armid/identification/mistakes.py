@@ -27,7 +27,7 @@ from armid.identification.faults import Answer, Fault
 from armid.identification.fit import Fit, consistent_prior
 from armid.identification.settings import Identification
 from armid.identification.thresholds import JOINT_ERROR, MISTAKE_GAIN, MISTAKE_ODDS, TIED
-from armid.information.information import Information
+from armid.information.information import Information, with_reversed
 from armid.information.solve import reduced
 from armid.information.status import EstimationError
 from armid.parameters.effects import TorqueSide
@@ -58,7 +58,8 @@ class Hypothesis:
         joint: that it is about; of two the first.
         words: that undo it in a mapping.
         experiment: that would decide it.
-        undo: the motion and torque without it.
+        undo: the motion and torque without it, save for `reversed_torque`; one function for hypotheses that share it.
+        reversed_torque: channel whose torque has the other sign, besides.
         angle: by which the zero is off [rad]; NaN for what has no size.
         other: the second joint of two.
     """
@@ -68,6 +69,7 @@ class Hypothesis:
     words: str
     experiment: str
     undo: Change
+    reversed_torque: int | None = None
     angle: float = float("nan")
     other: str = ""
 
@@ -112,23 +114,24 @@ def mistakes(robot: Robot, runs: Sequence[Run], fit: Fit, settings: Identificati
         run.inputs.shape[1] > 4 * n for run in thin
     ):
         return ()
-    own = _errors(robot, thin, fit, settings)
+    own = _errors(robot, information_of(thin), fit, settings)
     if own is None:
         return ()
     rows = _independent_rows(runs, fit)
+    without = _Without(thin)
 
-    def scored(tried: Iterable[Hypothesis], few: Sequence[Run], slack: float) -> list[_Score]:
+    def scored(tried: Iterable[Hypothesis], few: _Without, slack: float) -> list[_Score]:
         """The best by their quick score, each with what its possible bodies gain."""
-        limit = _quick_score(information_of(few), fit, inf) + slack
-        quick = [(_quick_score(information_of([_undone(r, m) for r in few]), fit, limit), m) for m in tried]
+        limit = _quick_score(information_of(few.runs), fit, inf) + slack
+        quick = [(_quick_score(few.told(m), fit, limit), m) for m in tried]
         near = sorted((item for item in quick if item[0] < limit), key=lambda item: item[0])[:_MOST_COMPARED]
-        found = ((m, _errors(robot, [_undone(run, m) for run in thin], fit, settings)) for _, m in near)
+        found = ((m, _errors(robot, without.told(m), fit, settings)) for _, m in near)
         return [_Score(m, own / other, rows) for m, other in found if other is not None]
 
-    answers = (*_answers(scored(signs(robot), thin, log(TIED.value))), *_not_tried(robot))
+    answers = (*_answers(scored(signs(robot), without, log(TIED.value))), *_not_tried(robot))
     if any(fault.answer is Answer.FOUND for fault in answers) or not _unexplained(thin, fit):
         return answers
-    return (*_answers(scored(exchanges(robot), thinned_runs(runs, _FEW), 0.0)), *answers)
+    return (*_answers(scored(exchanges(robot), _Without(thinned_runs(runs, _FEW)), 0.0)), *answers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,23 +241,26 @@ def signs(robot: Robot) -> Iterator[Hypothesis]:
             joint=name,
             words=f"torque sign of {name}: -1",
             experiment=f"move {name} against a spring or a hand and look at the sign",
-            undo=_flipped(j, n, position=False, torque=True),
+            undo=_as_it_is,
+            reversed_torque=j,
         )
         if _coupled(robot, j):
             continue
+        backwards = _backwards(j, n)
         yield Hypothesis(
             kind="position-sign",
             joint=name,
             words=f"position sign of {name}: -1",
             experiment=f"turn {name} and look which way it counts",
-            undo=_flipped(j, n, position=True, torque=False),
+            undo=backwards,
         )
         yield Hypothesis(
             kind="mirrored",
             joint=name,
             words=f"position and torque sign of {name}: -1",
             experiment=f"turn {name} and look which way it counts",
-            undo=_flipped(j, n, position=True, torque=True),
+            undo=backwards,
+            reversed_torque=j,
         )
 
 
@@ -286,13 +292,14 @@ def exchanges(robot: Robot) -> Iterator[Hypothesis]:
             )
 
 
-def _flipped(j: int, n: int, *, position: bool, torque: bool) -> Change:
+def _as_it_is(inputs: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return inputs, y
+
+
+def _backwards(j: int, n: int) -> Change:
     def change(inputs: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        inputs, y = np.array(inputs), np.array(y)
-        if position:
-            inputs[:, j::n] *= -1.0  # position, velocity, acceleration and direction of the joint
-        if torque:
-            y[:, j] *= -1.0
+        inputs = np.array(inputs)
+        inputs[:, j::n] *= -1.0  # position, velocity, acceleration and direction of the joint
         return inputs, y
 
     return change
@@ -320,8 +327,27 @@ def _swapped(i: int, j: int, n: int, *, motion: bool) -> Change:
     return change
 
 
-def _undone(run: Run, mistake: Hypothesis) -> Run:
-    inputs, y = mistake.undo(run.inputs, run.y)
+class _Without:
+    """What a few runs tell once a mistake is undone; hypotheses that differ in the sign of a torque alone share their rows.
+
+    Args:
+        runs: as recorded.
+    """
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.runs = runs
+        self._known: dict[Change, Information] = {_as_it_is: information_of(runs)}
+
+    def told(self, mistake: Hypothesis) -> Information:
+        """Of the rows without it."""
+        if mistake.undo not in self._known:
+            self._known[mistake.undo] = information_of([_undone(run, mistake.undo) for run in self.runs])
+        known, channel = self._known[mistake.undo], mistake.reversed_torque
+        return known if channel is None else with_reversed(known, self.runs[0].channels[channel])
+
+
+def _undone(run: Run, undo: Change) -> Run:
+    inputs, y = undo(run.inputs, run.y)
     return replace(run, inputs=inputs, y=y)
 
 
@@ -335,15 +361,14 @@ def _quick_score(information: Information, fit: Fit, limit: float) -> float:
     """
     base = fit.estimate.base
     try:
-        free = _QUICK.fit(information, base)
+        values, sigma = _QUICK.quick(information, base)
     except EstimationError:
         return inf
     rows = reduced(information, base)
-    if (score := _log_errors(rows, free.values)) > limit:
+    if (score := _log_errors(rows, values)) > limit:
         return score
-    factor = rows.weighted({name: 1.0 / max(s, 1e-12) for name, s in free.sigma.items()}).stacked()
+    factor = rows.weighted({name: 1.0 / max(s, 1e-12) for name, s in sigma.items()}).stacked()
     bounded = np.array([one.quantity in _CANNOT_DRIVE for one in base.leading])
-    values = free.values
     if np.any(bounded & (values < 0.0)):
         scale = np.maximum(np.linalg.norm(factor[:-1, :-1], axis=0), 1e-300)
         values = bounded_least_squares(factor[:-1, :-1] / scale, factor[:-1, -1], bounded) / scale
@@ -354,9 +379,8 @@ def _log_errors(rows: Information, values: FloatArray) -> float:
     return float(sum(0.5 * log(max(c.error_energy(values), 1e-300) / max(c.count, 1.0)) for c in rows.channels))
 
 
-def _errors(robot: Robot, runs: Sequence[Run], fit: Fit, settings: Identification) -> FloatArray | None:
-    """Root mean square error by channel of the best possible bodies; None when there are none."""
-    information = information_of(runs)
+def _errors(robot: Robot, information: Information, fit: Fit, settings: Identification) -> FloatArray | None:
+    """Root mean square error by channel of the best possible bodies on these rows; None when there are none."""
     try:
         free = WeightedLeastSquares().fit(information, fit.estimate.base)
         prior = consistent_prior(robot, information.parameters, information, free)
@@ -364,7 +388,7 @@ def _errors(robot: Robot, runs: Sequence[Run], fit: Fit, settings: Identificatio
         share = information.count / max(fit.information.count, 1.0)
         inflation = max(1.0, row_inflation(fit.information, fit.estimate) * share**0.5)
         rows = information.weighted({name: 1.0 / (s * inflation) for name, s in free.sigma.items()})
-        values = settings.bodies.fit(rows, fit.consistent.units, prior).values
+        values = settings.bodies.values(rows, fit.consistent.units, prior)
     except EstimationError:
         return None
     return np.sqrt([max(c.error_energy(values), 1e-300) / max(c.count, 1.0) for c in information.channels])

@@ -358,7 +358,7 @@ def _residual_noise(runs: Sequence[Run], structural: BaseParameters, described: 
     """Standard deviation of the residuals of the free fit per channel."""
     information = information_of(runs)
     base, _ = usable_base(runs, information, structural, described_structure(runs, described))
-    return np.array(list(WeightedLeastSquares().fit(information, base).sigma.values()))
+    return np.array(list(WeightedLeastSquares().quick(information, base)[1].values()))
 
 
 def drive_gains(robot: Robot, data: Data) -> DriveGains:

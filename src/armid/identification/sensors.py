@@ -158,6 +158,11 @@ class Imperfections:
         """Whether some torque was recorded early or late."""
         return any(sized.item.family in DELAYS for sized in self.sizes)
 
+    @property
+    def needs_model(self) -> bool:
+        """Whether undoing them takes the model of `reference`, and not the recording alone."""
+        return any(sized.item.family not in _EXACT for sized in self.sizes) or bool(self.before)
+
     def after(self, earlier: Imperfections | None) -> Imperfections:
         """These, of runs that were freed from earlier ones before."""
         return replace(self, before=earlier if self.before is None else self.before.after(earlier))

@@ -74,7 +74,7 @@ def has_dependent_columns(source: RowSource) -> bool:
     """Whether some columns depend on others at whatever samples, so that no Gram matrix of them is good enough."""
     count = len(source.columns)
     x = np.random.default_rng(0).uniform(-3.0, 3.0, size=(count, len(source.inputs)))
-    A = reference_rows(source, x).reshape(-1, count)
+    A = few_rows(source, x).reshape(-1, count) if count <= SMALL else reference_rows(source, x).reshape(-1, count)
     norms = np.linalg.norm(A, axis=0)
     if count == 0 or np.any(norms == 0.0):
         return count > 0

@@ -166,13 +166,70 @@ def _selected(information: Information, wanted: tuple[int, ...]) -> Information:
     return Information(tuple(information.parameters[i] for i in wanted), tuple(parts), information.method)
 
 
+_CACHED = 1 << 16
+"""Numbers that are turned into a triangle at once, half a megabyte: in such pieces thousands of narrow rows take half as long."""
+
+
 def triangular(A: FloatArray) -> FloatArray:
     """Square upper-triangular factor of A with a non-negative diagonal, padded with zero rows where A is short."""
     columns = A.shape[1]
     if A.shape[0] < columns:
         A = np.vstack([A, np.zeros((columns - A.shape[0], columns))])
-    R: FloatArray = np.asarray(np.linalg.qr(A, mode="r"))
-    return R * np.where(np.diag(R) < 0.0, -1.0, 1.0)[:, np.newaxis]
+    height = _CACHED // max(columns, 1)
+    if len(A) >= 2 * height >= 16 * columns:
+        A = np.concatenate([triangular(A[start : start + height]) for start in range(0, len(A), height)])
+    # The factor as LAPACK leaves it: NumPy's own way to it makes a mask of the triangle every time.
+    R = np.linalg.qr(A, mode="raw")[0][:, :columns].T
+    return np.asarray(np.where(_upper(columns), R * np.where(np.diag(R) < 0.0, -1.0, 1.0)[:, np.newaxis], 0.0))
+
+
+@lru_cache(maxsize=256)
+def _upper(size: int) -> npt.NDArray[np.bool_]:
+    """Where a square matrix has its upper triangle."""
+    return np.tri(size, dtype=bool).T
+
+
+def with_reversed(information: Information, name: str) -> Information:
+    """The rows of one channel with measured values of the other sign: nothing is looked at again.
+
+    Args:
+        information: as measured.
+        name: of the channel.
+    """
+
+    def turned(channel: ChannelInformation) -> ChannelInformation:
+        if channel.whole != name:
+            return channel
+        factor = np.array(channel.factor)
+        factor[:-1, -1] *= -1.0
+        return replace(channel, factor=factor)
+
+    return replace(information, channels=tuple(turned(channel) for channel in information.channels))
+
+
+def triangular_by_channel(rows: FloatArray) -> FloatArray:
+    """The factor of all rows of several channels together, each channel reduced over the columns it sees first.
+
+    A joint near the tip feels a few links only, and what is wrong with one sensor shows in one channel: most of such rows is
+    zero, and a QR of all of them at once would turn those zeros around with the rest.
+
+    Args:
+        rows: shape [n_samples, n_channels, n_columns].
+    """
+    count, _, width = rows.shape
+    seen = np.any(rows != 0.0, axis=0)
+    if count <= np.min(np.count_nonzero(seen, axis=1), initial=width):
+        return triangular(rows.reshape(-1, width))
+    blocks = []
+    for own, columns in zip(rows.transpose(1, 0, 2), seen, strict=True):
+        height = np.count_nonzero(columns)
+        if count <= height:
+            blocks.append(own)
+            continue
+        block = np.zeros((height, width))
+        block[:, columns] = triangular(own[:, columns])
+        blocks.append(block)
+    return triangular(np.concatenate(blocks))
 
 
 def merged(first: ChannelInformation, *others: ChannelInformation) -> ChannelInformation:

@@ -291,11 +291,17 @@ def pose_and_derivative(
     R, p = _pose_arrays(T, n)
     place = places(len(values), wanted)
     J = np.zeros((int(place[-1]) + 1, 6, n))
+    begun: set[int] = set()
     for k, parameter, basis in _moved_elements(model, slots, q, torque, wanted):
         column = J[place[parameter]]
         for i, entry in enumerate((*twists[k].linear, *twists[k].angular)):
-            if not isinstance(entry, Zero):
+            if isinstance(entry, Zero):
+                continue
+            if parameter in begun:
                 column[i] += as_number(entry) * basis
+            else:
+                np.multiply(as_number(entry), basis, out=column[i])
+        begun.add(parameter)
     return R, p, J
 
 

@@ -39,27 +39,36 @@ class Operation(NamedTuple):
 
 
 class Node:
-    """A recorded scalar."""
+    """A recorded scalar; a tape has one of each.
 
-    __slots__ = ("index", "tape")
+    Args:
+        tape: it is recorded on.
+        index: of its line.
+        value: of a constant, else None.
+        inner: what it is the negative of, else None.
+    """
 
-    def __init__(self, tape: Tape, index: int) -> None:
+    __slots__ = ("index", "inner", "tape", "value")
+
+    def __init__(self, tape: Tape, index: int, value: float | None, inner: Node | None) -> None:
         self.tape = tape
         self.index = index
+        self.value = value
+        self.inner = inner
 
     def __add__(self, other: Node | float) -> Node:
-        return self.tape.add(self, self.tape.node(other))
+        return self.tape.add(self, other if type(other) is Node else self.tape.node(other))
 
     __radd__ = __add__
 
     def __sub__(self, other: Node | float) -> Node:
-        return self.tape.subtract(self, self.tape.node(other))
+        return self.tape.subtract(self, other if type(other) is Node else self.tape.node(other))
 
     def __rsub__(self, other: float) -> Node:
         return self.tape.subtract(self.tape.node(other), self)
 
     def __mul__(self, other: Node | float) -> Node:
-        return self.tape.multiply(self, self.tape.node(other))
+        return self.tape.multiply(self, other if type(other) is Node else self.tape.node(other))
 
     __rmul__ = __mul__
 
@@ -68,7 +77,7 @@ class Node:
 
     @property
     def is_zero(self) -> bool:
-        return self.tape.constant_value(self) == 0.0
+        return self.value == 0.0
 
 
 class Tape:
@@ -76,16 +85,24 @@ class Tape:
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
-        self._known: dict[Operation, int] = {}
+        self._nodes: list[Node] = []
+        self._known: dict[Operation, Node] = {}
         self._constants: dict[float, Node] = {}
 
     def _record(self, operation: Operation) -> Node:
-        index = self._known.get(operation)
-        if index is None:
-            index = len(self.operations)
+        node = self._known.get(operation)
+        if node is None:
+            value = operation.value if operation.op is Op.CONSTANT else None
+            inner = self._nodes[operation.a] if operation.op is Op.NEG else None
+            node = Node(self, len(self.operations), value, inner)
             self.operations.append(operation)
-            self._known[operation] = index
-        return Node(self, index)
+            self._nodes.append(node)
+            self._known[operation] = node
+        return node
+
+    def at(self, index: int) -> Node:
+        """The scalar of a line."""
+        return self._nodes[index]
 
     def input(self, k: int) -> Node:
         """The k-th number of a sample."""
@@ -106,49 +123,38 @@ class Tape:
     def node(self, value: Node | float) -> Node:
         return value if isinstance(value, Node) else self.constant(value)
 
-    def constant_value(self, x: Node) -> float | None:
-        operation = self.operations[x.index]
-        return operation.value if operation.op is Op.CONSTANT else None
-
-    def _negated(self, x: Node) -> Node | None:
-        """Y when x is recorded as -y."""
-        operation = self.operations[x.index]
-        return Node(self, operation.a) if operation.op is Op.NEG else None
-
     def negative(self, x: Node) -> Node:
-        value = self.constant_value(x)
-        if value is not None:
-            return self.constant(-value)
-        inner = self._negated(x)
-        if inner is not None:
-            return inner
+        if x.value is not None:
+            return self.constant(-x.value)
+        if x.inner is not None:
+            return x.inner
         operation = self.operations[x.index]
         if operation.op is Op.SUB:
             flipped = self._known.get(Operation(Op.SUB, operation.b, operation.a))
             if flipped is not None:
-                return Node(self, flipped)
+                return flipped
         return self._record(Operation(Op.NEG, x.index))
 
     def add(self, x: Node, y: Node) -> Node:
-        cx, cy = self.constant_value(x), self.constant_value(y)
+        cx, cy = x.value, y.value
         if cx is not None and cy is not None:
             return self.constant(cx + cy)
         if cx == 0.0:
             return y
         if cy == 0.0:
             return x
-        nx, ny = self._negated(x), self._negated(y)
+        nx, ny = x.inner, y.inner
         if nx is not None and ny is not None:
             return self.negative(self.add(nx, ny))
         if ny is not None:
             return self.subtract(x, ny)
         if nx is not None:
             return self.subtract(y, nx)
-        a, b = sorted((x.index, y.index))
+        a, b = (x.index, y.index) if x.index <= y.index else (y.index, x.index)
         return self._record(Operation(Op.ADD, a, b))
 
     def subtract(self, x: Node, y: Node) -> Node:
-        cx, cy = self.constant_value(x), self.constant_value(y)
+        cx, cy = x.value, y.value
         if cx is not None and cy is not None:
             return self.constant(cx - cy)
         if cy == 0.0:
@@ -157,29 +163,29 @@ class Tape:
             return self.negative(y)
         if x.index == y.index:
             return self.constant(0.0)
-        nx, ny = self._negated(x), self._negated(y)
+        nx, ny = x.inner, y.inner
         if ny is not None:
             return self.add(x, ny)
         if nx is not None:
             return self.negative(self.add(nx, y))
         flipped = self._known.get(Operation(Op.SUB, y.index, x.index))
         if flipped is not None:
-            return self.negative(Node(self, flipped))
+            return self.negative(flipped)
         return self._record(Operation(Op.SUB, x.index, y.index))
 
     def multiply(self, x: Node, y: Node) -> Node:
-        cx, cy = self.constant_value(x), self.constant_value(y)
+        cx, cy = x.value, y.value
         if cx is not None and cy is not None:
             return self.constant(cx * cy)
         if cy is not None:
             x, y, cx = y, x, cy
         if cx is not None:
             return self._scale(cx, y)
-        nx, ny = self._negated(x), self._negated(y)
+        nx, ny = x.inner, y.inner
         if nx is not None or ny is not None:
             product = self.multiply(nx or x, ny or y)
             return product if nx is not None and ny is not None else self.negative(product)
-        a, b = sorted((x.index, y.index))
+        a, b = (x.index, y.index) if x.index <= y.index else (y.index, x.index)
         return self._record(Operation(Op.MUL, a, b))
 
     def _scale(self, factor: float, x: Node) -> Node:
@@ -190,26 +196,22 @@ class Tape:
             return x
         if factor < 0.0:
             return self.negative(self._scale(-factor, x))
-        inner = self._negated(x)
-        if inner is not None:
-            return self.negative(self._scale(factor, inner))
+        if x.inner is not None:
+            return self.negative(self._scale(factor, x.inner))
         operation = self.operations[x.index]
         if operation.op is Op.MUL and self.operations[operation.a].op is Op.CONSTANT:
-            return self._scale(factor * self.operations[operation.a].value, Node(self, operation.b))
+            return self._scale(factor * self.operations[operation.a].value, self._nodes[operation.b])
         # The constant goes first whatever its index, so that the rule above finds it.
         return self._record(Operation(Op.MUL, self.constant(factor).index, x.index))
 
     def sin(self, x: Node) -> Node:
-        inner = self._negated(x)
-        return -self.sin(inner) if inner is not None else self._record(Operation(Op.SIN, x.index))
+        return -self.sin(x.inner) if x.inner is not None else self._record(Operation(Op.SIN, x.index))
 
     def cos(self, x: Node) -> Node:
-        inner = self._negated(x)
-        return self.cos(inner) if inner is not None else self._record(Operation(Op.COS, x.index))
+        return self.cos(x.inner) if x.inner is not None else self._record(Operation(Op.COS, x.index))
 
     def sign(self, x: Node) -> Node:
-        inner = self._negated(x)
-        return -self.sign(inner) if inner is not None else self._record(Operation(Op.SIGN, x.index))
+        return -self.sign(x.inner) if x.inner is not None else self._record(Operation(Op.SIGN, x.index))
 
     def needed(self, outputs: list[Node]) -> list[int]:
         """Indices of the operations that the outputs depend on, in order."""
@@ -241,7 +243,6 @@ def vector_jacobian(tape: Tape, outputs: list[Node], seeds: list[Node], inputs: 
         if index not in bar:
             continue
         b, operation = bar[index], tape.operations[index]
-        left, right = Node(tape, operation.a), Node(tape, operation.b)
         match operation.op:
             case Op.ADD:
                 accumulate(operation.a, b)
@@ -250,13 +251,13 @@ def vector_jacobian(tape: Tape, outputs: list[Node], seeds: list[Node], inputs: 
                 accumulate(operation.a, b)
                 accumulate(operation.b, -b)
             case Op.MUL:
-                accumulate(operation.a, b * right)
-                accumulate(operation.b, b * left)
+                accumulate(operation.a, b * tape.at(operation.b))
+                accumulate(operation.b, b * tape.at(operation.a))
             case Op.NEG:
                 accumulate(operation.a, -b)
             case Op.SIN:
-                accumulate(operation.a, b * tape.cos(left))
+                accumulate(operation.a, b * tape.cos(tape.at(operation.a)))
             case Op.COS:
-                accumulate(operation.a, -(b * tape.sin(left)))
+                accumulate(operation.a, -(b * tape.sin(tape.at(operation.a))))
     zero = tape.constant(0.0)
     return [bar.get(node.index, zero) for node in inputs]

@@ -21,12 +21,14 @@ def quaternion_from_matrix(R: npt.ArrayLike) -> FloatArray:
     s, t = m + np.swapaxes(m, -1, -2), m - np.swapaxes(m, -1, -2)
     x, y, z = t[..., 2, 1], t[..., 0, 2], t[..., 1, 0]
     xy, xz, yz = s[..., 0, 1], s[..., 0, 2], s[..., 1, 2]
-    # Row k holds 4 q_k (w, x, y, z); the row of the largest component is safe to normalise.
-    rows = np.stack(
-        [squares[..., 0], x, y, z, x, squares[..., 1], xy, xz, y, xy, squares[..., 2], yz, z, xz, yz, squares[..., 3]],
-        axis=-1,
-    ).reshape(*m.shape[:-2], 4, 4)
     largest = np.argmax(squares, axis=-1)[..., np.newaxis, np.newaxis]
-    chosen = np.take_along_axis(rows, largest, axis=-2)[..., 0, :]
+    # Row k holds 4 q_k (w, x, y, z); the row of the largest component is safe to normalise.
+    first = [squares[..., 0], x, y, z]
+    if not np.any(largest):  # small rotations, as between what was measured and what was predicted
+        chosen = np.stack(first, axis=-1)
+    else:
+        others = [x, squares[..., 1], xy, xz, y, xy, squares[..., 2], yz, z, xz, yz, squares[..., 3]]
+        rows = np.stack([*first, *others], axis=-1).reshape(*m.shape[:-2], 4, 4)
+        chosen = np.take_along_axis(rows, largest, axis=-2)[..., 0, :]
     unit: FloatArray = chosen / np.linalg.norm(chosen, axis=-1, keepdims=True)
     return np.where(unit[..., :1] < 0.0, -unit, unit)

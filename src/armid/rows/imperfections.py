@@ -13,22 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.kernels.dynamics import gravity
 from armid.kernels.evaluate import residuals
 from armid.kernels.gradients import prediction_jacobian
 from armid.kernels.source import RowSource
-from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
-from armid.parameters.inertial import N_INERTIAL
+from armid.parameters.effects import Effects, TorqueSide
 from armid.parameters.space import OwnerKind, Parameter, named_parameters
 from armid.robot.robot import JointKind, Robot
+from armid.rows.gravity import GravityRows
 from armid.rows.imperfection_families import KINDS, STRIBECK_SCALES, Family, Imperfection
-from armid.rows.torque import space_of
 
 __all__ = [
     "KINDS",
@@ -325,7 +323,7 @@ class Columns:
         return out
 
     def _weight(self, item: Imperfection) -> FloatArray:
-        return -gravity(self._m.robot, self._x[:, : self._n], inertial=self._bodies)
+        return -self._holding_torque(self._m.robot)
 
     def _clock(self, item: Imperfection) -> FloatArray:
         n, x = self._n, self._x
@@ -339,19 +337,23 @@ class Columns:
         return -np.column_stack([self._rate_of_change(column)[:: self._m.every] for column in self.torque.T])
 
     def _tilt(self, item: Imperfection) -> FloatArray:
-        axis = level_axes(self._m.robot.gravity)[0 if item.part == "first" else 1]
-        turned = self._m.robot.with_gravity(np.cross(axis, self._m.robot.gravity))
-        return gravity(turned, self._x[:, : self._n], inertial=self._bodies)
+        return self._holding_torque(_tilted(self._m.robot, item.part))
 
-    @cached_property
-    def _bodies(self) -> FloatArray:
-        """The ten parameters of every link, the payload's added to the last one's where it was carried, shape [n_joints, 10]."""
-        space = space_of(self._m.robot, self._m.effects)
-        ten = np.arange(N_INERTIAL)
-        bodies = self._r.standard[[space.start(OwnerKind.LINK, i) + ten for i in range(self._n)]]
-        if self._m.loaded and self._m.effects.payload is not PayloadRuns.NONE:
-            bodies[-1] += self._r.standard[space.start(OwnerKind.PAYLOAD, self._n) + ten]
-        return bodies
+    def _holding_torque(self, robot: Robot) -> FloatArray:
+        """Of the links, and of the payload where it was carried, under a robot's gravity, shape [n, n_channels].
+
+        As rows: what the pose alone decides is evaluated once, however many models are asked about along the same motion.
+        """
+        rows = GravityRows(robot, self._m.effects, loaded=self._m.loaded)
+        q = self._x[:, : self._n]
+        return -residuals(rows, q, np.zeros((len(q), self._channels)), self._r.standard)
+
+
+@lru_cache(maxsize=8)
+def _tilted(robot: Robot, part: str) -> Robot:
+    """The arm under the change of its gravity per unit of tilt; one object, so that its rows are recorded once."""
+    axis = level_axes(robot.gravity)[0 if part == "first" else 1]
+    return robot.with_gravity(np.cross(axis, robot.gravity))
 
 
 def level_axes(gravity: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -164,11 +164,10 @@ def _pose_residual(o: Observations, R: FloatArray, p: FloatArray, J: FloatArray)
         return o.position.T - p, J[:, :3]
     assert o.rotation is not None
     e = rotation_log(o.rotation @ np.ascontiguousarray(np.transpose(R, (2, 1, 0))))
-    turned = _rotated(right_jacobian_inverse(e), J[:, 3:])
+    _rotate(right_jacobian_inverse(e), J[:, 3:])
     if o.quantity is Observed.ORIENTATION:
-        return e.T, turned
+        return e.T, J[:, 3:]
     assert o.position is not None
-    J[:, 3:] = turned
     return np.concatenate([o.position.T - p, e.T]), J
 
 
@@ -185,6 +184,17 @@ def _from_the_arm(R: FloatArray, p: FloatArray, J: FloatArray) -> tuple[FloatArr
     )
     moved = np.concatenate([-_rotated(back, v - turned), -_rotated(back, w)], axis=1)
     return np.transpose(R, (1, 0, 2)), -np.einsum("jin,jn->in", R, p), moved
+
+
+def _rotate(matrices: FloatArray, J: FloatArray) -> None:
+    """`matrices[m] @ J[:, :, m]` for every sample in place of J, shapes [m, 3, 3] and [p, 3, m].
+
+    Parameter by parameter, which stays in the cache; lengths turn nothing, and their columns are left alone.
+    """
+    by_entry = np.ascontiguousarray(np.transpose(matrices, (1, 2, 0)))
+    for column in J:
+        if column.any():
+            column[...] = np.einsum("ijm,jm->im", by_entry, column)
 
 
 def _rotated(matrices: FloatArray, J: FloatArray) -> FloatArray:
