@@ -2,8 +2,8 @@
 
 `python -m bench cluster` identifies 200 visits of a fleet on 1, 2 and 4 processes, one arm from 200 logs on 1 and 2, and designs
 with 64 starts; `--quick` 24, 16 and 8. Ratios of one run: how fast this machine is does not matter, how many cores it has and
-what else it does while this runs does. Beside the time stands the CPU time of the client (with the scheduler in it) and of the
-busiest worker; their sum is what the work would take on a machine that does nothing else, if nobody waited for anybody.
+what else it does while this runs does. Beside the time stands the CPU time of the client, of the scheduler in its process and of
+the busiest worker; their sum is what the work would take on a machine that does nothing else, if nobody waited for anybody.
 `--only` picks tables, `--logs` sets how many logs one arm is identified from.
 """
 
@@ -47,34 +47,42 @@ class Spent:
 
     Args:
         wall: by the clock.
-        client: CPU of this process, the scheduler's included.
+        client: CPU of the thread that asks for the work.
+        scheduler: CPU of everything else in this process: the scheduler, and what travels.
         busiest: CPU of the worker that had most to do.
+        workers: CPU of all workers.
     """
 
     wall: float
     client: float
+    scheduler: float
     busiest: float
+    workers: float
+
+    @property
+    def cpu(self) -> float:
+        """Of what cannot be done at the same time, if nobody waited for anybody."""
+        return self.client + self.scheduler + self.busiest
 
     def beside(self, first: Spent) -> str:
         """Cells of a table: times, and how many times the first one was longer, by the clock and by CPU."""
-        cpu, one = self.client + self.busiest, first.client + first.busiest
-        return (
-            f"{self.wall:.1f} | {self.client:.1f} + {self.busiest:.1f} | {first.wall / self.wall:.2f} | {one / cpu:.2f}"
-        )
+        own = f"{self.client:.1f} + {self.scheduler:.1f} + {self.busiest:.1f} ({self.workers:.1f})"
+        return f"{self.wall:.1f} | {own} | {first.wall / self.wall:.2f} | {first.cpu / self.cpu:.2f}"
 
 
-HEAD = "[s] | CPU of client + busiest worker [s] | beside one | by CPU"
+HEAD = "[s] | CPU of client + scheduler + busiest worker (all workers) [s] | beside one | by CPU"
 
 
 def spent(workers: Any, work: Callable[[], Any]) -> tuple[Spent, Any]:
     """What some work takes on workers that are there, and its answer."""
     before = workers.client.run(time.process_time)
-    wall, client = time.perf_counter(), time.process_time()
+    wall, process, client = time.perf_counter(), time.process_time(), time.thread_time()
     answer = work()
-    wall, client = time.perf_counter() - wall, time.process_time() - client
+    wall, process, client = time.perf_counter() - wall, time.process_time() - process, time.thread_time() - client
     after = workers.client.run(time.process_time)
-    busiest = max(after[where] - before[where] for where in before)
-    return Spent(wall=wall, client=client, busiest=busiest), answer
+    own = [after[where] - before[where] for where in before]
+    took = Spent(wall=wall, client=client, scheduler=process - client, busiest=max(own), workers=sum(own))
+    return took, answer
 
 
 def visits_table(folder: Path, count: int, workers: Sequence[int]) -> None:
@@ -191,7 +199,7 @@ def main(words: Sequence[str] = ()) -> None:
         if "identify" in asked.only:
             identify_table(folder, count, (1, 2))
         if "memory" in asked.only:
-            memory_table(folder, (count // 4, count // 2, count))
+            memory_table(folder, (count // 8, count // 4, count // 2, count))
     if "overhead" in asked.only:
         overhead()
     if "design" in asked.only:

@@ -155,6 +155,30 @@ def test_many_logs_are_gone_through_there_and_every_word_of_the_answer_is_the_sa
     assert there.as_dict()["workers"] == 2
 
 
+def test_ways_friction_turns_around_and_other_cutoffs_are_tried_by_the_workers(client, place, several, monkeypatch):
+    words = {**WORDS, "sensitivity": True}
+    here = armid.identify(place / "elbow.yaml", several, **words)
+
+    def never(*_):
+        raise AssertionError("the motion that choices rest on is gone through by whoever read it")
+
+    monkeypatch.setattr("armid.identification.prepare._Turnings.__call__", never)
+    monkeypatch.setattr("armid.identification.sensitivity._ClassedRows.__call__", never)
+    same_result(here, armid.identify(place / "elbow.yaml", several, **words, cluster=client))
+
+
+def test_workers_are_counted_once_a_second_while_progress_is_told(client, monkeypatch):
+    from armid.cluster.dask_workers import DaskWorkers
+
+    asked = []
+    monkeypatch.setattr(DaskWorkers, "count", property(lambda _: asked.append(0) or 2))
+    said = []
+    assert in_order(DaskWorkers(client, said.append), neg, range(5), "numbers") == [0, -1, -2, -3, -4]
+    assert len(said) == 6
+    assert len(asked) < len(said)
+    assert said[-1] == "numbers: 5 done, 0 left, 2 workers"
+
+
 def test_rows_of_one_long_file_are_divided_and_the_estimate_is_the_same(client, place, monkeypatch):
     monkeypatch.setattr("armid.logs.recording.HELD_BYTES", 10_000)
     monkeypatch.setattr("armid.logs.conditioning.stream.CHUNK_ROWS", 700)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,20 @@ def test_what_is_written_is_read_back(tmp_path: Path):
     assert read_json(path, "a test file")["d"] == "trusted"
     arrays = read_arrays(write_arrays(tmp_path / "a.npz", {"x": np.eye(2)}), "arrays")
     np.testing.assert_array_equal(arrays["x"], np.eye(2))
+
+
+def test_arrays_that_do_not_shrink_are_stored_as_they_are(tmp_path: Path):
+    noise, steps = np.random.default_rng(0).normal(size=(5000, 3)), np.arange(15_000) // 100
+    path = write_arrays(
+        tmp_path / "a.npz", {"noise": noise, "steps": steps, "none": np.empty(0), "one": np.float64(2.5)}
+    )
+    with zipfile.ZipFile(path) as archive:
+        packed = {entry.filename: entry.compress_type == zipfile.ZIP_DEFLATED for entry in archive.infolist()}
+    assert (packed["noise.npy"], packed["steps.npy"]) == (False, True)
+    arrays = read_arrays(path, "arrays")
+    np.testing.assert_array_equal(arrays["noise"], noise)
+    np.testing.assert_array_equal(arrays["steps"], steps)
+    assert (arrays["none"].size, float(arrays["one"])) == (0, 2.5)
 
 
 @pytest.mark.parametrize(

@@ -309,3 +309,15 @@ def test_velocity_as_recorded_beside_the_derived_one_filters_nothing_else_again(
     else:
         np.testing.assert_array_equal(beside.velocities_between, alone.velocities_between)
     assert not np.array_equal(beside.qd, first.condition(derived).qd)
+
+
+def test_samples_described_otherwise_share_their_numbers():
+    samples = condition(recording(), arm(), Conditioning(cutoff=20.0))
+    other = samples.described(notes=(), noise={TAU: np.ones(4)})
+    assert other.q is samples.q
+    assert other.torques is samples.torques
+    assert (other.notes, samples.notes == other.notes) == ((), not samples.notes)
+    with pytest.raises(TypeError):
+        other.noise[TAU] = np.zeros(4)
+    with pytest.raises(AssertionError):
+        samples.described(q=np.zeros(3))

@@ -236,13 +236,38 @@ def write_json(path: str | Path, value: Any, *, indent: int | None = 1) -> Path:
     return write_text(path, json_text(value, indent=indent))
 
 
+_LOOKED_AT = 1 << 16
+"""Bytes of an array that say whether compressing it is of use."""
+
+_WORTH_PACKING = 0.9
+"""Of its size, down to which an array must shrink: measured numbers end in noise, which takes longest and shrinks least."""
+
+
 def write_arrays(path: str | Path, arrays: Mapping[str, npt.ArrayLike]) -> Path:
-    """Arrays as a compressed npz file, whole or not at all."""
+    """Arrays as an npz file, whole or not at all; those that shrink are compressed."""
+    import zipfile
+
     import numpy as np  # the command line reads and writes text before it needs arrays
 
-    with new_file(path) as file:
-        np.savez_compressed(file, **{name: np.asarray(array) for name, array in arrays.items()})  # type: ignore[arg-type]
+    with new_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            values = np.asarray(array)
+            entry = zipfile.ZipInfo(f"{name}.npy")
+            entry.compress_type = zipfile.ZIP_DEFLATED if _shrinks(values) else zipfile.ZIP_STORED
+            with archive.open(entry, "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, values, allow_pickle=False)
     return Path(path)
+
+
+def _shrinks(values: npt.NDArray[Any]) -> bool:
+    """Whether an array is worth compressing; by a piece from its middle when it is large."""
+    import zlib
+
+    flat = values.ravel(order="K")
+    count = max(1, _LOOKED_AT // max(1, values.itemsize))
+    middle = max(0, (flat.size - count) // 2)
+    piece = flat[middle : middle + count].tobytes()
+    return len(zlib.compress(piece, 1)) < _WORTH_PACKING * len(piece)
 
 
 def read_arrays(path: str | Path, what: str) -> dict[str, npt.NDArray[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -35,6 +36,17 @@ _FETCHED = 32
 """Answers of a pass that are fetched at a time: the client holds no more of them."""
 
 
+_UNWATCHED = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+}
+"""A cluster watches itself for its pages, which nobody opens of one that lasts as long as a command: what its workers do, a
+hundred times a second, whether its loops run on time, fifty times, and how loaded it is, twice. Here the client pays for it."""
+_COUNTED = 1.0
+"""[s] for which a number of workers is taken to be true while progress is told: asking costs as much as a small task."""
+
+
 @contextmanager
 def connected(cluster: Any, count: int | None, progress: Progress) -> Iterator[DaskWorkers]:
     """Workers of a cluster; see `open_workers`."""
@@ -42,7 +54,7 @@ def connected(cluster: Any, count: int | None, progress: Progress) -> Iterator[D
         with closing(DaskWorkers(cluster, progress)) as workers:
             yield workers
         return
-    with dask.config.set({"distributed.scheduler.allowed-failures": _ALLOWED_FAILURES}):
+    with dask.config.set({"distributed.scheduler.allowed-failures": _ALLOWED_FAILURES, **_UNWATCHED}):
         if count is None:
             with _reached(cluster) as client, closing(DaskWorkers(client, progress)) as workers:
                 yield workers
@@ -82,6 +94,7 @@ class DaskWorkers:
         self.client, self._progress = client, progress
         self._token = uuid4().hex[:12]
         self._kept: WeakSet[Any] = WeakSet()
+        self._counted = (-_COUNTED, 0)
         try:
             client.wait_for_workers(1, timeout=_PATIENCE)
             versions = client.run(_version)
@@ -145,7 +158,10 @@ class DaskWorkers:
         )
 
     def _say(self, label: str, done: int, all_of_them: int) -> None:
-        self._progress(f"{label}: {done} done, {all_of_them - done} left, {self.count} workers")
+        now = time.monotonic()
+        if now - self._counted[0] > _COUNTED:
+            self._counted = now, self.count
+        self._progress(f"{label}: {done} done, {all_of_them - done} left, {self._counted[1]} workers")
 
     def sees(self, paths: Sequence[str]) -> list[bool]:
         answers = self.client.run(_readable, list(paths))

@@ -87,10 +87,15 @@ def classed_information(runs: Sequence[Run]) -> Information:
 
 def classed_in_parts(parts: Iterable[Sequence[Run]]) -> Information:
     """The same of runs that come a few at a time, and may go when they have been looked at."""
-    return _with_whole_channels(total(summed(runs, _classed) for runs in parts))
+    return with_whole_channels(total(map(classes_of, parts)))
 
 
-def _with_whole_channels(information: Information) -> Information:
+def classes_of(runs: Sequence[Run]) -> Information:
+    """A summand of `classed_information`: what `with_whole_channels` makes of the sum of all is that."""
+    return summed(runs, _classed)
+
+
+def with_whole_channels(information: Information) -> Information:
     """Classes of channels that have no rows far from reversals, as the channel they were measured on."""
     far = {c.name for c in information.channels if not c.measured}
     parts: dict[str, ChannelInformation] = {}

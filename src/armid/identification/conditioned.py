@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, TypeVar
 
-from armid.cluster.tree import WIDTH
+from armid.cluster.tree import WIDTH, Plus, tree_sum
 from armid.cluster.workers import Kept, Workers, in_order
 from armid.estimation.recording import runs_of
 from armid.estimation.run import Run
@@ -22,6 +23,8 @@ from armid.notes import Note
 from armid.parameters.effects import Effects
 from armid.robot.robot import Robot
 from armid.rows.friction import Shapes
+
+Told = TypeVar("Told")
 
 CHOICE_SAMPLES = 1 << 15
 """Of conditioned training motion on which velocity, presliding and shapes of friction are chosen: some minutes."""
@@ -300,16 +303,28 @@ class _Beginning:
     share: int
 
     def __call__(self, reference: RecordingReference) -> list[Samples]:
-        return _first_pieces(_opened(reference, self.robot), self.settings, self.share)
+        return list(_first_pieces(_opened(reference, self.robot), self.settings, self.share))
 
 
-def _first_pieces(recording: Recording, settings: Conditioning, share: int) -> list[Samples]:
-    out: list[Samples] = []
+@dataclass(frozen=True, eq=False)
+class _OfBeginning:
+    """On a worker: what a function tells of conditioned samples from the beginning of a recording."""
+
+    begin: _Beginning
+    told: Callable[[Sequence[Samples]], Any]
+
+    def __call__(self, reference: RecordingReference) -> Any:
+        return self.told(self.begin(reference))
+
+
+def _first_pieces(recording: Recording, settings: Conditioning, share: int) -> Iterator[Samples]:
+    """Samples from the beginning, up to the piece with which there are enough."""
+    count = 0
     for piece in pieces_of(recording, settings, begin=True):
-        out.append(piece)
-        if sum(len(samples) for samples in out) >= share:
-            break
-    return out
+        yield piece
+        count += len(piece)
+        if count >= share:
+            return
 
 
 def choice_samples(
@@ -323,7 +338,7 @@ def choice_samples(
         workers: who read and condition what they can.
     """
     chosen = _evenly_chosen(recordings)
-    share = max(CHOICE_SAMPLES // len(chosen), 1)
+    share = _share_of(chosen)
     far = {k: r.reference for k, r in enumerate(chosen) if r.reference is not None and not r.streamed}
     found: dict[int, list[Samples]] = {}
     if workers is not None and far:
@@ -334,6 +349,40 @@ def choice_samples(
         for k, recording in enumerate(chosen)
         for piece in (found[k] if k in found else _first_pieces(recording, settings, share))
     )
+
+
+def choice_sum(
+    recordings: Sequence[Recording],
+    settings: Conditioning,
+    told: Callable[[Sequence[Samples]], Told],
+    plus: Plus[Told],
+    *,
+    known: Sequence[Samples] | None = None,
+    workers: Workers | None = None,
+) -> Told:
+    """The sum of what a function tells of the samples of `choice_samples`, recording by recording, along one tree.
+
+    Workers that can read all of these recordings condition them and go through them; only the sum comes back. Here each piece is
+    let go when it has been looked at.
+
+    Args:
+        recordings, settings, workers: as for `choice_samples`.
+        told: of the samples of one recording, or of a piece of a long one; picklable.
+        plus: picklable.
+        known: the samples, where they are in memory already.
+    """
+    chosen = _evenly_chosen(recordings)
+    share = _share_of(chosen)
+    far = [r.reference for r in chosen if r.reference is not None and not r.streamed]
+    if workers is not None and len(far) == len(chosen):
+        return workers.summed(_OfBeginning(_Beginning(chosen[0].robot, settings, share), told), far, plus)
+    made = (piece for recording in chosen for piece in _first_pieces(recording, settings, share))
+    return tree_sum((told((piece,)) for piece in (made if known is None else known)), plus)
+
+
+def _share_of(chosen: Sequence[Recording]) -> int:
+    """Samples of each recording that choices rest on."""
+    return max(CHOICE_SAMPLES // len(chosen), 1)
 
 
 def _evenly_chosen(recordings: Sequence[Recording]) -> list[Recording]:

@@ -20,13 +20,14 @@ from armid.estimation.recording import runs_of
 from armid.estimation.run import Run, information_of
 from armid.estimation.runs import lengths_of, map_runs
 from armid.identifiability.base import BaseParameters
-from armid.identification.conditioned import RunMaker, choice_samples, in_torque, resolved_for
+from armid.identification.conditioned import RunMaker, choice_samples, choice_sum, in_torque, resolved_for
 from armid.identification.fit import described_structure, structure_of, usable_base
 from armid.identification.gains import DriveGains, DriveGainSearch
 from armid.identification.records import ResolvedConditioning
 from armid.identification.sensors import Imperfections, corrected_runs
 from armid.identification.settings import Identification
 from armid.identification.temperature import run_temperatures
+from armid.information.information import Information, added
 from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.logs.log import Channel
 from armid.logs.recording import Recording
@@ -134,7 +135,7 @@ def prepared(
     if not train:
         raise InputError("logs", "there are none", "give at least one recording")
     choice, resolved, structural, notes = _chosen_velocity(robot, train, settings, workers)
-    shapes = _turning_of(robot, choice, settings, structural)
+    shapes = _turning_of(robot, train, choice, resolved, settings, structural, workers=workers)
     maker = RunMaker(robot=robot, effects=settings.effects, shapes=shapes, conditioning=resolved)
     made = maker.made((train, held_out), workers)
     runs = made.runs
@@ -238,7 +239,16 @@ def turned_on_time(
     linear = replace(settings, effects=settings.effects.linear)
 
     freed = _Freed(gains, data.imperfections, undone)
-    shapes = _turning_of(robot, data.choice, linear, data.structural, freed)
+    shapes = _turning_of(
+        robot,
+        data.recordings[0],
+        data.choice,
+        data.conditioning,
+        linear,
+        data.structural,
+        freed,
+        workers=data.workers,
+    )
     maker = RunMaker(robot=robot, effects=linear.effects, shapes=shapes, conditioning=data.conditioning)
     runs = [map_runs(part, freed) for part in maker.made(data.recordings, data.workers).runs]
     notes = tuple(note for note in data.notes if note.code not in _TURNING)
@@ -285,18 +295,26 @@ def _temperatures_of(
 
 def _turning_of(
     robot: Robot,
+    recordings: Sequence[Recording],
     choice: Sequence[Samples],
+    conditioning: Conditioning,
     settings: Identification,
     structural: BaseParameters,
-    freed: Callable[[Run], Run] = lambda run: run,
+    freed: Callable[[Run], Run] | None = None,
+    *,
+    workers: Workers | None = None,
 ) -> Shapes:
     """How every joint's Coulomb friction turns around: at once, over a distance, or over a range of velocity.
 
     Whatever leaves least in the joint's own channel, and at once where nothing pays; as in an earlier result when there is one.
 
     Args:
-        robot, choice, settings, structural: as elsewhere.
+        robot, settings, structural: as elsewhere.
+        recordings: of the training.
+        choice: their motion that choices rest on.
+        conditioning: of that motion.
         freed: a run without the faults that were found in it.
+        workers: who have the recordings.
     """
     n = robot.n_joints
     if settings.prior is not None:
@@ -310,16 +328,12 @@ def _turning_of(
         *(Shapes((d,) * n) for d in CANDIDATES),
         *(Shapes(none, (), None, tuple(float(w) for w in share * speed)) for share in WIDTHS),
     ]
-    sigma = np.array(
-        [
-            _residual_noise(
-                [freed(run) for run in choice_runs(robot, choice, settings.effects, option)],
-                structural,
-                settings.described,
-            )
-            for option in options
-        ]
-    )
+    told = _Turnings(robot, settings.effects, tuple(options), freed)
+    intended = None
+    if settings.described is not None:
+        intended = described_structure(told.runs(choice, options[0]), settings.described)
+    every = choice_sum(recordings, conditioning, told, _added_each, known=choice, workers=workers)
+    sigma = np.array([_noise_left(information, structural, intended) for information in every])
     # With both sides measured every joint has two channels; their geometric mean decides.
     sigma = np.exp(np.log(np.maximum(sigma, 1e-12)).reshape(len(sigma), -1, n).mean(axis=1))
     best = chosen_options(sigma, (DISTANCE_WORTHWHILE,) * len(CANDIDATES) + (WIDTH_WORTHWHILE,) * len(WIDTHS))
@@ -356,9 +370,42 @@ def _misfit(runs: Sequence[Run], structural: BaseParameters, described: Robot | 
 
 def _residual_noise(runs: Sequence[Run], structural: BaseParameters, described: Robot | None) -> FloatArray:
     """Standard deviation of the residuals of the free fit per channel."""
-    information = information_of(runs)
-    base, _ = usable_base(runs, information, structural, described_structure(runs, described))
+    return _noise_left(information_of(runs), structural, described_structure(runs, described))
+
+
+def _noise_left(information: Information, structural: BaseParameters, intended: BaseParameters | None) -> FloatArray:
+    """The same from what the runs tell."""
+    base, _ = usable_base((), information, structural, intended)
     return np.array(list(WeightedLeastSquares().quick(information, base)[1].values()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Turnings:
+    """What samples tell with Coulomb friction that turns around in each of several ways.
+
+    Args:
+        robot, effects: of the rows.
+        options: how it turns around.
+        freed: a run without the faults that were found in it; None for none.
+    """
+
+    robot: Robot
+    effects: Effects
+    options: tuple[Shapes, ...]
+    freed: Callable[[Run], Run] | None
+
+    def runs(self, pieces: Sequence[Samples], option: Shapes) -> tuple[Run, ...]:
+        """Of some samples, with friction that turns around in one way."""
+        runs = choice_runs(self.robot, pieces, self.effects, option)
+        return runs if self.freed is None else tuple(map(self.freed, runs))
+
+    def __call__(self, pieces: Sequence[Samples]) -> tuple[Information, ...]:
+        return tuple(information_of(self.runs(pieces, option)) for option in self.options)
+
+
+def _added_each(parts: Sequence[tuple[Information, ...]]) -> tuple[Information, ...]:
+    """The sum of several, way by way."""
+    return tuple(map(added, zip(*parts, strict=True)))
 
 
 def drive_gains(robot: Robot, data: Data) -> DriveGains:

@@ -13,23 +13,25 @@ from armid.estimation.essential import BackwardElimination, Rule
 from armid.estimation.estimate import Estimate
 from armid.estimation.folds import CrossValidation, Fold, left_out_logs, left_out_motions
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.reversals import classed_in_parts, classed_information
+from armid.estimation.reversals import classed_information, classes_of, with_whole_channels
 from armid.estimation.run import Run
-from armid.identification.conditioned import choice_samples
+from armid.identification.conditioned import choice_sum
 from armid.identification.fit import Fit
 from armid.identification.gains import DriveGains
 from armid.identification.prepare import Data, choice_runs, longest
 from armid.identification.records import CrossValidated, EssentialChoice, Sensitivity, Shift
-from armid.identification.sensors import corrected_runs
+from armid.identification.sensors import Imperfections, corrected_runs
 from armid.identification.settings import Identification
 from armid.identification.thresholds import CUTOFF_SHARE
-from armid.information.information import Information
+from armid.information.information import Information, added
 from armid.information.status import EstimationError
 from armid.logs.conditioning import Conditioning
 from armid.logs.samples import Samples
 from armid.memory import give_back
 from armid.outcome import Check
+from armid.parameters.effects import Effects
 from armid.robot.robot import Robot
+from armid.rows.friction import Shapes
 
 _CUTOFF_FACTORS = (0.5, 2.0)
 
@@ -219,7 +221,9 @@ def _cutoff_reference(
     move otherwise.
     """
     every = _all_chosen(data)
-    rows = classed_information(data.train) if every else _rows_of_choice(robot, data.choice, settings, data, gains)
+    rows = (
+        classed_information(data.train) if every else _rows_of_choice(robot, data.conditioning, settings, data, gains)
+    )
     return WeightedLeastSquares().fit(_with_earlier(rows, settings), fit.estimate.base)
 
 
@@ -229,17 +233,29 @@ def _with_earlier(information: Information, settings: Identification) -> Informa
 
 
 def _rows_of_choice(
-    robot: Robot, choice: Sequence[Samples], settings: Identification, data: Data, gains: DriveGains | None
+    robot: Robot, conditioning: Conditioning, settings: Identification, data: Data, gains: DriveGains | None
 ) -> Information:
-    """What the motion that choices rest on tells, piece by piece."""
-    return classed_in_parts(
-        _perfect(choice_runs(robot, (samples,), settings.effects, data.shapes, gains), data) for samples in choice
+    """What the motion that choices rest on tells under some conditioning, piece by piece, where its recordings are."""
+    told = _ClassedRows(robot, settings.effects, data.shapes, gains, data.imperfections)
+    known = data.choice if conditioning == data.conditioning else None
+    return with_whole_channels(
+        choice_sum(data.recordings[0], conditioning, told, added, known=known, workers=data.workers)
     )
 
 
-def _perfect(runs: Sequence[Run], data: Data) -> Sequence[Run]:
-    """Runs freed from the imperfections that the data were freed from."""
-    return runs if data.imperfections is None else corrected_runs(runs, data.imperfections)
+@dataclass(frozen=True, eq=False)
+class _ClassedRows:
+    """What samples tell in classes near reversals, freed from the imperfections that the data were freed from."""
+
+    robot: Robot
+    effects: Effects
+    shapes: Shapes
+    gains: DriveGains | None
+    imperfections: Imperfections | None
+
+    def __call__(self, pieces: Sequence[Samples]) -> Information:
+        runs: Sequence[Run] = choice_runs(self.robot, pieces, self.effects, self.shapes, self.gains)
+        return classes_of(runs if self.imperfections is None else corrected_runs(runs, self.imperfections))
 
 
 def _all_chosen(data: Data) -> bool:
@@ -264,8 +280,7 @@ def _other_cutoff(
     """
     try:
         resolved = longest(data.recordings[0]).resolved(conditioning)
-        samples = choice_samples(data.recordings[0], resolved, data.workers)
-        rows = _rows_of_choice(robot, samples, settings, data, gains)
+        rows = _rows_of_choice(robot, resolved, settings, data, gains)
         other = WeightedLeastSquares().fit(_with_earlier(rows, settings), fit.estimate.base)
     except (EstimationError, InputError):
         return CutoffMove(conditioning.cutoff)

@@ -434,8 +434,8 @@ class Recording:
             empty = True
             for piece in pieces:
                 empty = False
-                yield replace(
-                    piece, settings=resolved, noise=noise, sources=(self.source,), notes=(*piece.notes, *notes)
+                yield piece.described(
+                    settings=resolved, noise=noise, sources=(self.source,), notes=(*piece.notes, *notes)
                 )
         if empty:
             raise InputError(self.name, "nothing is left after trimming the ends", "trim less")
@@ -470,7 +470,7 @@ class Recording:
     def condition(self, settings: Conditioning | None = None, *, alone: bool = False) -> Samples:
         """All samples at once, for those that fit in memory; with the notes of the log. Arguments as for `samples`."""
         whole = concatenated(self.samples(settings, alone=alone))
-        return replace(whole, segments=segments_joined(whole.segments), notes=(*self.notes, *whole.notes))
+        return whole.described(segments=segments_joined(whole.segments), notes=(*self.notes, *whole.notes))
 
 
 @one_blas_thread
@@ -500,6 +500,7 @@ def open_recording(
             return _streamed(stream, robot, _let_go(held, chunks), check=check)
     log = replace(joined_logs(held), source=stream.provenance()).with_notes(stream.notes)
     known = log.source
+    held.clear()  # the check needs the room
 
     def load() -> Log:
         # Opened anew: some readers hold what they have read.

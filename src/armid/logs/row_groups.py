@@ -223,7 +223,7 @@ class RowGroup:
         with np.errstate(all="ignore"):
             for k, piece in enumerate(with_context(whole, self.context)):
                 if (k or not self.lead) and (k < len(self.pieces) - 1 or not self.trail):
-                    yield replace(piece, **{**self.facts, "notes": (*piece.notes, *self.facts["notes"])})
+                    yield piece.described(**{**self.facts, "notes": (*piece.notes, *self.facts["notes"])})
 
     def _rows(self, stream: LogStream) -> Iterator[Log]:
         """Pieces of the file from the place on; from its beginning where another row stands there."""

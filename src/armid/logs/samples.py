@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -117,6 +118,15 @@ class Samples:
     def __len__(self) -> int:
         return len(self.time)
 
+    def described(self, **facts: Any) -> Samples:
+        """The same numbers with other segments, settings, noise, sources or notes; what was checked is not checked again."""
+        unknown = set(facts) - _FACTS
+        assert not unknown, unknown
+        other = copy(self)
+        for name, value in facts.items():
+            object.__setattr__(other, name, MappingProxyType(dict(value)) if name == "noise" else value)
+        return other
+
     @property
     def n_joints(self) -> int:
         return len(self.joints)
@@ -190,6 +200,10 @@ class Samples:
             raw_torques=each("raw_torques", self.raw_torques),
             variances=each("variances", self.variances),
         )
+
+
+_FACTS = frozenset(("segments", "settings", "noise", "sources", "notes"))
+"""What samples carry beside their numbers."""
 
 
 def columns(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
@@ -277,7 +291,8 @@ def _among(before: Samples | None, here: Samples, after: Samples | None, context
         trail = min(context, len(after))
         parts.append(after.window(0, trail))
     whole = concatenated(parts)
-    return replace(whole, segments=(replace(here.segments[0], start=0, stop=len(whole), lead=lead, trail=trail),))
+    segment = replace(here.segments[0], start=0, stop=len(whole), lead=lead, trail=trail)
+    return whole.described(segments=(segment,))
 
 
 def joined(arrays: Sequence[FloatArray]) -> FloatArray:

@@ -19,8 +19,9 @@ from armid.notes import Note
 EVIDENCE_ROWS = 1 << 18
 """Rows of a log that automatic choices rest on, its first: four minutes at 1 kHz. The same whether it is held or streamed."""
 
-PIECE_SAMPLES = 1 << 14
-"""Samples of a piece: a few megabytes with everything that is computed from them."""
+PIECE_SAMPLES = 1 << 13
+"""Samples of a piece: six megabytes for seven joints. Whoever goes through pieces holds some of them, with their rows beside all
+kinds of imperfections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +98,14 @@ def noise_levels(parts: Sequence[Uniform]) -> dict[Channel, FloatArray]:
 
 def in_pieces(samples: Samples, size: int = PIECE_SAMPLES) -> Iterator[Samples]:
     """Samples cut into pieces of bounded size, each within one segment."""
+    if len(samples.segments) == 1 and len(samples.segments[0]) == len(samples) <= size:
+        yield samples
+        return
     for segment in samples.segments:
         for start in range(segment.start, segment.stop, size):
             piece = samples.window(start, min(start + size, segment.stop))
             own = replace(piece.segments[0], continues=start > segment.start or segment.continues)
-            yield replace(piece, segments=(own,))
+            yield piece.described(segments=(own,))
 
 
 def segments_joined(segments: Sequence[Segment]) -> tuple[Segment, ...]:

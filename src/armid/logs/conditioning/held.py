@@ -91,7 +91,7 @@ class HeldGrid:
             used = [part for part in parts if is_long_enough(part, settings)]
             return with_recorded_velocity(derived, used, settings)
 
-        return replace(SHELF.get(self._owner, ("samples", own, span), make, _samples_bytes), settings=settings)
+        return SHELF.get(self._owner, ("samples", own, span), make, _samples_bytes).described(settings=settings)
 
     def _with_derived_velocity(self, settings: Conditioning, span: Span) -> Samples | None:
         """The samples under the same settings but for their velocity, which is wanted as recorded; None when there are none."""
@@ -137,7 +137,7 @@ def _conditioned_parts(parts: Sequence[Uniform], settings: Conditioning) -> list
     if len(long) < len(parts):
         text = f"{len(parts) - len(long)} stretch(es) between gaps too short for the filter left out"
         notes = (Note("short-stretches", Severity.INFO, text, name),)
-    pieces = [replace(piece, notes=notes) for part in long if len(piece := conditioned(part, settings))]
+    pieces = [piece.described(notes=notes) for part in long if len(piece := conditioned(part, settings))]
     if not pieces:
         raise InputError(name, "nothing is left after trimming the ends", "trim less")
     return pieces

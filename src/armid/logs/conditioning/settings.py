@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from armid.errors import InputError
 from armid.signals.differentiate import Differentiator
@@ -73,7 +74,13 @@ class Conditioning:
     def low_pass(self, rate: float, cutoff: float | None = None) -> LowPass:
         """The filter on a signal of some rate [Hz], of another cut-off than that of the motion where one is given [Hz]."""
         wanted = self.cutoff if cutoff is None else cutoff
-        return LowPass(rate, float("inf") if wanted is None else wanted, self.order, self.filter)
+        return _filter(rate, float("inf") if wanted is None else wanted, self.order, self.filter)
+
+
+@lru_cache(maxsize=256)
+def _filter(rate: float, cutoff: float, order: int, kind: FilterKind) -> LowPass:
+    """One filter for all windows of a log: it keeps its sections and how long it rings."""
+    return LowPass(rate, cutoff, order, kind)
 
 
 OVERSAMPLING = 8.0

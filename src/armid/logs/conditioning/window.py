@@ -173,14 +173,27 @@ def _velocities_between(part: Uniform, settings: Conditioning, keep: slice) -> F
         return None
     measured = settings.velocity is VelocitySource.MEASURED
     source = low_pass(part.channels[Channel.VELOCITY if measured else Channel.POSITION], fine, periodic=part.periodic)
-    first, second = derivatives(source, part.rate, settings.differentiator, cutoff=fine.cutoff, periodic=part.periodic)
-    velocity, slope = (source, first) if measured else (first, second)
     kept = np.arange(len(part.time))[keep]
     points = ((np.arange(SUBSTEPS) + 0.5) / SUBSTEPS - 0.5) * keep.step
-    at = np.clip(kept[:, np.newaxis] + points, 0.0, len(part.time) - 1.0)
+    at = np.clip(points[:, np.newaxis] + kept, 0.0, len(part.time) - 1.0)
     nearest = np.rint(at).astype(np.intp)
-    apart = (at - nearest)[..., np.newaxis] / part.rate
-    return np.asarray(velocity[nearest] + slope[nearest] * apart)
+    apart = (at - nearest) / part.rate
+    out = np.empty((source.shape[1], *at.shape))
+    # One joint after the other: of a long stretch all of them take as much memory as the log.
+    for own, column in zip(out, source.T, strict=True):
+        first, second = (
+            x[:, 0]
+            for x in derivatives(
+                column[:, np.newaxis],
+                part.rate,
+                settings.differentiator,
+                cutoff=fine.cutoff,
+                periodic=part.periodic,
+            )
+        )
+        velocity, slope = (column, first) if measured else (first, second)
+        own[:] = velocity[nearest] + slope[nearest] * apart
+    return out.T
 
 
 def trimmed_edge(count: int, rate: float, settings: Conditioning) -> int:

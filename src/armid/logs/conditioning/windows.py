@@ -137,7 +137,7 @@ def window_samples(window: Window, settings: Conditioning) -> Samples | None:
         return None
     samples = conditioned_range(even_part(window.log, window.place.rate), settings, *kept)
     continues = window.place.continues(kept[0], settings)
-    return replace(samples, segments=tuple(replace(s, continues=continues) for s in samples.segments))
+    return samples.described(segments=tuple(replace(s, continues=continues) for s in samples.segments))
 
 
 def even_part(log: Log, rate: float) -> Uniform:
@@ -165,4 +165,4 @@ def merged_pieces(pieces: Iterable[Samples]) -> Iterator[Samples]:
 def joined_piece(pieces: Sequence[Samples]) -> Samples:
     """Pieces that follow on one another as one, of one segment."""
     whole = concatenated(pieces)
-    return replace(whole, segments=(replace(whole.segments[0], stop=len(whole)),))
+    return whole.described(segments=(replace(whole.segments[0], stop=len(whole)),))

@@ -117,12 +117,18 @@ def _repeated_findings(log: Log, moving: Mask) -> Iterator[Note]:
 
 def _moving_rows(log: Log) -> Mask:
     """Rows during which some joint moves: the position changes over the surrounding samples by more than ever at rest."""
-    q = np.where(np.isfinite(log[Channel.POSITION]), log[Channel.POSITION], 0.0)
-    reach = min(10, (len(q) - 1) // 2)
+    values = log[Channel.POSITION]
+    reach = min(10, (len(values) - 1) // 2)
     if reach < 1:
-        return np.ones(len(q), dtype=np.bool_)
-    change = np.abs(q[2 * reach :] - q[: -2 * reach]) / np.maximum(q.std(axis=0), 1e-9)
-    fast = change.max(axis=1)
+        return np.ones(len(values), dtype=np.bool_)
+    fast = np.zeros(len(values) - 2 * reach)
+    # One joint after the other: a column of a long block stays in cache.
+    for x in values.T:
+        q = x if np.isfinite(x.sum()) else np.where(np.isfinite(x), x, 0.0)
+        change = q[2 * reach :] - q[: -2 * reach]
+        np.abs(change, out=change)
+        change /= max(float(q.std()), 1e-9)
+        np.maximum(fast, change, out=fast)
     moving = fast > 0.1 * np.median(fast[fast > 0.0]) if (fast > 0.0).any() else np.zeros(len(fast), dtype=np.bool_)
     return np.concatenate([np.repeat(moving[:1], reach), moving, np.repeat(moving[-1:], reach)])
 
@@ -280,7 +286,7 @@ def _saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[N
     limit = robot.limit("torque")
     for j in range(values.shape[1]):
         x = np.abs(values[:, j])
-        x = x[np.isfinite(x)]
+        x = x if np.isfinite(x.sum()) else x[np.isfinite(x)]
         if len(x) == 0 or x.max() == 0.0:
             continue
         top = float(x.max())
@@ -289,10 +295,12 @@ def _saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[N
         near = top if not known else float(limit[j])
         # A flat top: many samples exactly at the extreme, which a smooth signal touches but once.
         flat = float(np.mean(x >= top * (1.0 - 1e-9)))
+        at = float(np.mean(np.abs(x - near) < (1.0 - AT_LIMIT) * near)) if known and top > AT_LIMIT * near else 0.0
+        if max(flat, at) <= SATURATED:
+            continue
         extreme = np.abs(values[:, j]) >= top * (1.0 - 1e-9)
         runs = _longest_run(np.abs(values[:, j]), extreme)[1]
         usual = _longest_run(values[:, j], ~extreme)[1]
-        at = float(np.mean(np.abs(x - near) < (1.0 - AT_LIMIT) * near)) if known else 0.0
         # Steps of a coarse signal hold as long at any other value.
         clipped = flat if flat > SATURATED and runs >= max(FLAT_SAMPLES, 2 * usual) else 0.0
         if max(clipped, at) > SATURATED:

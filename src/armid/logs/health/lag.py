@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,20 +70,40 @@ class Lag:
 
 
 @dataclass(frozen=True, eq=False)
+class JointRows:
+    """Rows of one joint, as an orthonormal basis and a small factor: `A = Q R` over the columns it sees.
+
+    Args:
+        joint: whose they are.
+        rows: among those of all joints.
+        Q: shape [its rows, r].
+        R: over all columns of the model, shape [r, columns].
+    """
+
+    joint: int
+    rows: slice
+    Q: FloatArray
+    R: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class Rows:
     """Rows of the torque model away from reversals, joints one after another.
 
     Args:
-        A: shape [rows, columns].
+        joints: that move.
         joint: of each row.
         sample: of each row.
         shared: whether the joints share the inertial columns; currents of unknown gain cannot.
     """
 
-    A: FloatArray
+    joints: tuple[JointRows, ...]
     joint: Index
     sample: Index
     shared: bool
+
+    def __len__(self) -> int:
+        return len(self.joint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +127,7 @@ def torque_lag(probe: Probe) -> Lag | None:
         return None
     # Samples per period of the cut-off; neighbours within half of one are not independent.
     spacing = s.rate / max(s.cutoff_hz or s.rate, 1e-9) * min(1.0, _LAG_SAMPLES / len(s))
-    weights, bases = np.ones(len(rows.A)), _bases_of(rows, np.ones(len(rows.A)))
+    weights, bases = np.ones(len(rows)), _bases_of(rows, np.ones(len(rows)))
     total, lag = 0.0, None
     for iteration in range(_ITERATIONS):
         tau = _advanced(s.torques[probe.channel], s, total)
@@ -150,7 +171,22 @@ def _model_rows(probe: Probe, s: Samples) -> Rows | None:
     shared = probe.channel is not Channel.CURRENT
     if not blocks or sum(len(block) for block in blocks) <= blocks[0].shape[1] + 100:
         return None
-    return Rows(np.vstack(blocks), np.concatenate(joint), np.concatenate(sample), shared)
+    return Rows(
+        _factored(blocks, [int(own[0]) for own in joint]), np.concatenate(joint), np.concatenate(sample), shared
+    )
+
+
+def _factored(blocks: list[FloatArray], joints: list[int]) -> tuple[JointRows, ...]:
+    """The rows of every joint as a basis and a factor: however they are weighed, the tall part of the work is done."""
+    out, start = [], 0
+    for A, joint in zip(blocks, joints, strict=True):
+        seen = np.flatnonzero(np.any(A != 0.0, axis=0))
+        Q, own = np.linalg.qr(A[:, seen])
+        R = np.zeros((len(own), A.shape[1]))
+        R[:, seen] = own
+        out.append(JointRows(joint, slice(start, start + len(A)), Q, R))
+        start += len(A)
+    return tuple(out)
 
 
 def _smoothed_signs(s: Samples) -> FloatArray:
@@ -166,10 +202,23 @@ def _smoothed_signs(s: Samples) -> FloatArray:
 
 
 def _bases_of(rows: Rows, weights: FloatArray) -> list[LagBasis]:
-    """Orthonormal bases of the weighted columns: one for all joints, or one for each."""
-    every: Index = np.arange(len(rows.A), dtype=np.intp)
-    groups = [every] if rows.shared else [every[rows.joint == j] for j in np.unique(rows.joint)]
-    return [LagBasis(group, _orthonormal(rows.A[group] * weights[group, np.newaxis])) for group in groups]
+    """Orthonormal bases of the weighted columns: one for all joints, or one for each.
+
+    Args:
+        rows: of the model.
+        weights: of every row; one for all rows of a joint.
+    """
+    groups = [rows.joints] if rows.shared else [(own,) for own in rows.joints]
+    return [_basis_of(group, weights) for group in groups]
+
+
+def _basis_of(joints: Sequence[JointRows], weights: FloatArray) -> LagBasis:
+    """Of the weighted columns of some joints: the small factors stacked have the same, in the bases of the joints."""
+    S = _orthonormal(np.vstack([own.R * weights[own.rows.start] for own in joints]))
+    edges = np.cumsum([0, *(len(own.R) for own in joints)])
+    Q = np.vstack([own.Q @ S[a:b] for own, a, b in zip(joints, edges[:-1], edges[1:], strict=True)])
+    every = np.concatenate([np.arange(own.rows.start, own.rows.stop) for own in joints])
+    return LagBasis(every, Q)
 
 
 def _projected(x: FloatArray, bases: list[LagBasis]) -> FloatArray:

@@ -111,8 +111,7 @@ def _rest_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
     reach = max(1, round(_REST_SECONDS / step)) if step > 0.0 else 1
     if len(q) <= 4 * reach:
         return
-    change = np.abs(q[reach:] - q[:-reach])
-    resting = np.mean(change < REST_CHANGE * change.max(axis=0), axis=0)
+    resting = np.array([_resting_share(x, reach) for x in q.T])
     moves = np.array([np.ptp(q[:, j]) >= minimum_range(robot, j) for j in range(q.shape[1])])
     long = [j for j in np.flatnonzero(moves & (resting > REST_SHARE))]
     if long:
@@ -124,6 +123,13 @@ def _rest_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
             f"joints stand still for much of the time: {names}",
             "friction at rest is anything up to Coulomb friction, so these rows tell little: record more motion",
         )
+
+
+def _resting_share(x: FloatArray, reach: int) -> float:
+    """Share of the rows over which a joint hardly changes within `reach` rows, against its largest change."""
+    change = x[reach:] - x[:-reach]
+    np.abs(change, out=change)
+    return float(np.mean(change < REST_CHANGE * change.max()))
 
 
 def _velocity_findings(log: Log, robot: Robot) -> Iterator[Note]:
