@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 from armid.estimation.estimate import NORMAL_95
 from armid.identification.faults import Fault
@@ -23,6 +24,7 @@ SUSPECTED = (
     Family.TILT,
     Family.WEIGHT,
     Family.DRIFT,
+    Family.SLOW_DRIFT,
 )
 """Families that are faults of a recording when they are large."""
 
@@ -49,6 +51,7 @@ EXPERIMENTS = {
     Family.DELAY: "record a faster motion of this joint",
     Family.COMMON_DELAY: "record a faster motion",
     Family.DRIFT: "return to the same poses at the end of the recording",
+    Family.SLOW_DRIFT: "return to the same poses again and again during the recording",
 }
 """What would decide a fault of a family."""
 
@@ -63,6 +66,7 @@ class Seen:
         deviation: by the noise of the rows.
         taken: squared error it takes away.
         spread: deviation by what leaving out blocks of time changes.
+        beyond: squared error it takes away beyond a simpler candidate that it holds; a slow drift beyond a straight line.
     """
 
     item: Imperfection
@@ -70,6 +74,7 @@ class Seen:
     deviation: float
     taken: float
     spread: float = 0.0
+    beyond: float = inf
 
     @property
     def half(self) -> float:
@@ -112,6 +117,10 @@ def tied(energy: float, left: float, rest: float) -> bool:
     return rest <= left or (rest <= TIED.value**2 * left and TIED.value * (energy - rest) >= energy - left)
 
 
+DRIFTS = (Family.DRIFT, Family.SLOW_DRIFT)
+"""Families of torque that changes with time and not with the motion."""
+
+
 def share_of_channels(count: int) -> float:
     """Factor on shares of the squared residual that were set for arms of seven joints, for those of more."""
     return min(1.0, _CHANNELS / count)
@@ -120,7 +129,14 @@ def share_of_channels(count: int) -> float:
 def significant(seen: Seen, energy: float, share: float) -> bool:
     """Beyond its tolerance, worth looking at, and likely beyond chance; that is settled once it is undone."""
     likely = abs(seen.size) > _LIKELY * seen.deviation
-    return likely and abs(seen.size) > seen.item.tolerance and seen.taken > share * FAULT_SHARE.value * energy
+    least = share * FAULT_SHARE.value * energy
+    return likely and abs(seen.size) > seen.item.tolerance and min(seen.taken, seen.beyond) > least
+
+
+def simplest(worth: Sequence[Seen]) -> list[Seen]:
+    """Candidates without straight lines of joints whose torque wanders."""
+    slow = {seen.item.joint for seen in worth if seen.item.family is Family.SLOW_DRIFT}
+    return [seen for seen in worth if seen.item.family is not Family.DRIFT or seen.item.joint not in slow]
 
 
 def undoing_words(item: Imperfection, size: float, joints: Sequence[str]) -> str:

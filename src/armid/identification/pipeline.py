@@ -281,6 +281,7 @@ def suspected(
         recorded_velocity=recorded,
         gains_known=gains is not None,
         clock_known=clock is not None,
+        in_newtons=gains is not None or data.choice[0].channel(settings.effects.torques) is not Channel.CURRENT,
         cutoff_hz=data.conditioning.torque_cutoff or data.conditioning.cutoff,
     )
     told = (*told, *drive_gain_faults(gains))
