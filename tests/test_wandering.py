@@ -10,19 +10,21 @@ import pytest
 
 from armid.arrays import FloatArray
 from armid.estimation.imperfections import Eliminated
+from armid.identification.candidates import position_faults
 from armid.identification.described_bodies import _other_unit
 from armid.identification.faults import Answer, Fault
 from armid.identification.imperfections import ImperfectionTolerances
 from armid.identification.lengths import Length, length_answers, stretched
 from armid.identification.pipeline import run_identification
 from armid.identification.result import Result
+from armid.identification.sensors import Imperfections, Sized
 from armid.identification.settings import Identification
 from armid.information.information import triangular
 from armid.logs import Channel
 from armid.outcome import Verdict
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
-from armid.rows.imperfections import Family, Imperfection, drift_curve
+from armid.rows.imperfections import ColumnReference, Family, Imperfection, drift_curve
 from armid.simulation.variation import varied
 from support.identified import EFFECTS, log, urdf_file
 
@@ -114,3 +116,21 @@ def test_a_length_replaces_joins_or_leaves_what_was_found(score: float, kinds: l
 def test_torque_in_another_unit_is_too_large_to_be_used(gain: float, half: float, wrong: bool) -> None:
     fault = Fault(kind="common gain", estimate=gain, low=gain - half, high=gain + half, answer=Answer.FOUND)
     assert _other_unit(fault) is wrong
+
+
+def test_torque_that_goes_with_position_is_said_where_the_model_holds_much_of_it() -> None:
+    def used(value: float, deviation: float) -> Imperfections:
+        waves = (Family.POSITION_SINE, Family.POSITION_COSINE)
+        items = [Imperfection(family=family, joint=1, unit="N m", tolerance=0.5) for family in waves]
+        reference = ColumnReference.without_model(2, recorded_velocity=False)
+        sizes = tuple(Sized(item, value, deviation) for item in items)
+        return Imperfections(joints=("shoulder", "elbow"), sizes=sizes, reference=reference)
+
+    (fault,) = position_faults(used(3.0, 0.1))
+    assert fault.name == "position torque of elbow"
+    assert fault.estimate == pytest.approx(3.0 * 2.0**0.5)
+    assert fault.answer is Answer.FOUND
+    assert not fault.large
+    assert not position_faults(used(0.3, 0.01))  # within its tolerance
+    assert not position_faults(used(3.0, 2.0))  # within doubt
+    assert not position_faults(None)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import hypot, inf
 
 from armid.estimation.estimate import NORMAL_95
-from armid.identification.faults import Fault
+from armid.identification.faults import Answer, Fault
 from armid.identification.sensors import Imperfections
 from armid.identification.stamped_clock import clock_words
-from armid.identification.thresholds import FAULT_SHARE, TIED
+from armid.identification.thresholds import FAR_APART, FAULT_SHARE, TIED
 from armid.rows.imperfections import KINDS, Family, Imperfection
 
 SUSPECTED = (
@@ -117,6 +117,8 @@ def tied(energy: float, left: float, rest: float) -> bool:
     return rest <= left or (rest <= TIED.value**2 * left and TIED.value * (energy - rest) >= energy - left)
 
 
+_OF_POSITION = (Family.POSITION_SINE, Family.POSITION_COSINE)
+
 DRIFTS = (Family.DRIFT, Family.SLOW_DRIFT)
 """Families of torque that changes with time and not with the motion."""
 
@@ -174,6 +176,39 @@ def not_looked_for(remedy: str) -> tuple[Fault, ...]:
         Fault(kind=family.value, unit=KINDS[family].unit, tolerance=KINDS[family].tolerance, experiment=remedy)
         for family in SUSPECTED
     )
+
+
+def position_faults(used: Imperfections | None) -> tuple[Fault, ...]:
+    """Torque that goes with the position of its joint, where the model holds more than a tolerance of it beyond doubt.
+
+    It looks like weight. Subtracted beside the bodies it keeps errors small, but files of bodies and linear friction lack it; and
+    a description whose geometry is wrong makes it up, because weight and inertia then ask for other bodies.
+
+    Args:
+        used: that entered the model.
+    """
+    own = [s for s in used.sizes if s.item.family in _OF_POSITION] if used is not None else []
+    faults = []
+    for j, name in enumerate(used.joints if used is not None else ()):
+        waves = [s for s in own if s.item.joint == j]
+        size = hypot(*(s.value for s in waves))
+        deviation = hypot(*(s.standard_deviation for s in waves))
+        if waves and size > max(waves[0].item.tolerance, FAR_APART.value * deviation):
+            faults.append(
+                Fault(
+                    kind="position torque",
+                    joint=name,
+                    estimate=size,
+                    standard_deviation=deviation,
+                    low=size - NORMAL_95 * deviation,
+                    high=size + NORMAL_95 * deviation,
+                    unit=waves[0].item.unit,
+                    tolerance=waves[0].item.tolerance,
+                    answer=Answer.FOUND,
+                    words="a cable, a sensor that is not round, or lengths of the description that are wrong",
+                )
+            )
+    return tuple(faults)
 
 
 def undone_faults(faults: Sequence[Fault], undone: Imperfections | None) -> tuple[Fault, ...]:
