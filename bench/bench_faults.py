@@ -39,7 +39,19 @@ from armid.robot.robot import Robot
 from bench.clean_logs import case_of, report_clean
 from bench.clean_logs import outcome_of as clean_outcome
 from bench.measure import table
-from bench.planted_faults import KINDS, PAIRS, PAYLOAD, TILT, WEIGHT, Kind, kind_of, tilted, weightless
+from bench.planted_faults import (
+    KINDS,
+    LENGTH,
+    PAIRS,
+    PAYLOAD,
+    TILT,
+    WEIGHT,
+    Kind,
+    drawn_long,
+    kind_of,
+    tilted,
+    weightless,
+)
 
 MAPPINGS = Path(__file__).parents[1] / "docs" / "mappings"
 SIMULATED = ("panda", "iiwa14", "ur10e", "rv2sq")
@@ -292,6 +304,10 @@ def _with_robot(cell: Cell) -> Iterator[Case]:
             angle,
             partial(judged, cell, cell.train, cell.test, [Sought(words=level)], tilted(cell.robot, angle)),
         )
+    name, sizes, long = LENGTH
+    for factor in sizes:
+        arm = drawn_long(cell.robot, factor)
+        yield name, factor, partial(judged, cell, cell.train, cell.test, [Sought(words=long, amount=factor - 1.0)], arm)
     if cell.loaded is None:
         return
     name, sizes, load = PAYLOAD

@@ -9,6 +9,7 @@ import numpy as np
 
 import armid
 from armid.arrays import FloatArray
+from armid.identification.lengths import stretched
 from armid.logs.log import Channel, Log
 from armid.robot.robot import Robot
 
@@ -213,6 +214,11 @@ def _newton_metres(size: float) -> float:
     return size
 
 
+def _swing(size: float) -> float:
+    """Between the extremes of a wave [N m]."""
+    return 2.0 * size
+
+
 _GAIN = _columns(TORQUES, lambda x, size: size * x)
 _SCALE = _columns(MOTION, lambda x, size: size * x)
 _ZERO = _columns((Channel.POSITION,), lambda x, size: x + np.deg2rad(size))
@@ -390,7 +396,7 @@ KINDS: tuple[Kind, ...] = (
         change=_drift(lambda t: np.sin(9.0 * t)),
         words=("drift", "slow-drift"),
         where=_heavy,
-        amount=_newton_metres,
+        amount=_swing,
     ),
     Kind(
         name="torque late, all joints, ms",
@@ -494,7 +500,8 @@ KINDS: tuple[Kind, ...] = (
 WEIGHT = ("weight partly subtracted", (0.3, 0.5, 1.0), ("gravity-compensated", "weight", "common gain"))
 TILT = ("base out of level, deg", (2.0, 5.0, 20.0), ("tilt first", "tilt second", "mounting"))
 PAYLOAD = ("payload nobody mentioned, kg", (0.2, 0.5, 2.0), ("payload",))
-"""Faults that need the arm: its nominal weight is subtracted, its base tilted, its flange loaded."""
+LENGTH = ("length described too long", (1.02, 1.05, 1.1), ("length",))
+"""Faults that need the arm: its nominal weight is subtracted, its base tilted, its flange loaded, a length drawn too long."""
 
 PAIRS = (
     ("torque gain, heavy joint", "encoder zero, joint 2, deg"),
@@ -509,6 +516,12 @@ PAIRS = (
 def kind_of(name: str) -> Kind:
     """The kind of this name."""
     return next(kind for kind in KINDS if kind.name == name)
+
+
+def drawn_long(robot: Robot, factor: float) -> Robot:
+    """The arm with the longest translation between two of its joints described too long."""
+    k = max(range(1, robot.n_joints), key=lambda j: float(np.linalg.norm(robot.joints[j].transform()[:3, 3])))
+    return replace(robot, joints=tuple(stretched(j, factor if i == k else 1.0) for i, j in enumerate(robot.joints)))
 
 
 def tilted(robot: Robot, degrees: float) -> Robot:

@@ -77,6 +77,7 @@ def test_torques_that_are_all_too_large_are_found(gain: float) -> None:
     found = faults(gain=gain)["common gain"]
     assert found.answer is Answer.FOUND
     assert found.low < gain - 1.0 < found.high
+    assert found.large == (gain == 10.0)  # in another unit, and then no reason to trust the model
 
 
 def test_a_description_far_off_says_less() -> None:

@@ -328,6 +328,14 @@ class Eliminated:
         rows[len(self.factor) :, :m] = np.diag(1.0 / deviations)
         return Eliminated(triangular(rows)[m:, m:], self.base)
 
+    def together(self, columns: npt.NDArray[np.intp]) -> tuple[FloatArray, float]:
+        """Several imperfections without any belief: sizes, zero for those not seen, and the squared error they take away."""
+        G, h = self._normal
+        own = G[np.ix_(columns, columns)]
+        norms = np.sqrt(np.maximum(np.diag(own), 1e-300))
+        scaled = np.linalg.lstsq(own / np.outer(norms, norms), h[columns] / norms, rcond=1e-10)[0]
+        return scaled / norms, max(float(scaled @ (h[columns] / norms)), 0.0)
+
     def second_moment(self, columns: npt.NDArray[np.intp], deviations: FloatArray, resolved: float) -> FloatArray:
         """A root of S + s' s'^T of sizes under a belief of these deviations, in the directions that the rows resolve.
 
@@ -413,8 +421,17 @@ def median_length(found: Sequence[tuple[Sequence[float], int]]) -> float:
     Args:
         found: of every run, correlation lengths by channel and samples.
     """
+    return float(np.median(channel_lengths(found)))
+
+
+def channel_lengths(found: Sequence[tuple[Sequence[float], int]]) -> FloatArray:
+    """Correlation length of every channel: the mean over runs weighted by their samples, shape [n_channels].
+
+    Args:
+        found: as for `median_length`.
+    """
     lengths, weights = np.array([own for own, _ in found]), np.array([count for _, count in found], dtype=np.float64)
-    return float(np.median(np.average(lengths, axis=0, weights=weights)))
+    return np.asarray(np.average(lengths, axis=0, weights=weights))
 
 
 def median_correlation(residuals: Sequence[FloatArray], names: Mapping[int, str] | None = None) -> float:

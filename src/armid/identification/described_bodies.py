@@ -14,7 +14,7 @@ least `DESCRIBED_SHARE`, and as much more as makes what is left ordinary.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite
 
 import numpy as np
@@ -31,6 +31,7 @@ from armid.identification.thresholds import (
     IMPLAUSIBLE,
     PAYLOAD_SHARE,
 )
+from armid.logs.health.thresholds import UNIT_DOUBT, UNIT_WRONG
 from armid.parameters.inertial import InertialIndex
 from armid.robot.described import described_values
 from armid.robot.robot import Robot
@@ -97,14 +98,17 @@ def drive_gain_faults(gains: DriveGains | None) -> tuple[Fault, ...]:
     )
 
 
-def scale_faults(robot: Robot, estimate: Estimate, *, rows_per_sample: float, gains_known: bool) -> tuple[Fault, ...]:
-    """Common gain and payload, held against the described bodies.
+def scale_faults(
+    robot: Robot, estimate: Estimate, *, rows_per_sample: float, gains_known: bool, in_newtons: bool = True
+) -> tuple[Fault, ...]:
+    """Common gain and payload, held against the described bodies. A gain that is another unit is too large to be used.
 
     Args:
         robot: as described.
         estimate: of the base parameters, without constraints.
         rows_per_sample: how many samples tell as much as one independent one.
         gains_known: whether a weighed payload has set the scale of the torque.
+        in_newtons: whether torques are in units of torque, as currents are not.
     """
     bodies = bodies_of(estimate.base.parameters)
     masses = np.array(
@@ -117,6 +121,7 @@ def scale_faults(robot: Robot, estimate: Estimate, *, rows_per_sample: float, ga
     tolerance = PAYLOAD_SHARE.value * float(masses.sum())
     payload = _answered("payload", "kg", tolerance, *found[1], experiment=_NAMED)
     gain = _answered("common gain", "1", KINDS[Family.GAIN].tolerance, *found[0], experiment=_WEIGHED)
+    gain = replace(gain, large=in_newtons and _other_unit(gain))
     return (payload, _FRICTION) if gains_known else (gain, payload, _FRICTION)
 
 
@@ -147,14 +152,17 @@ class _Comparison:
         if not seen[:2].all():
             return None
         for share in np.geomspace(DESCRIBED_SHARE.value, _MOST, 40):
-            free = self._fitted(X[:, seen], y, share * errors, inf)
+            as_described = self._fitted(X[:, seen], y, share * errors, inf)
             # What multiplies all torques multiplies errors of the description in them as well.
-            scaled = max(1.0 + free.of(0)[0], _LEAST_GAIN) * share * errors
+            scaled = max(1.0 + as_described.of(0)[0], _LEAST_GAIN) * share * errors
             free = self._fitted(X[:, seen], y, scaled, inf)
             if free.excess <= 1.0:
                 gain, deviation = free.of(0)
-                ordinary = abs(gain) < FAR_APART.value * deviation
-                return free.of(0), (self._fitted(X[:, seen], y, scaled, _ORDINARY_GAIN) if ordinary else free).of(1)
+                # Nothing is found that errors of a description whose torques read rightly may have made.
+                deviation = max(deviation, as_described.of(0)[1])
+                if abs(gain) >= FAR_APART.value * deviation:
+                    return (gain, deviation), free.of(1)
+                return (gain, deviation), self._fitted(X[:, seen], y, share * errors, _ORDINARY_GAIN).of(1)
         return None
 
     def _fitted(self, X: FloatArray, y: FloatArray, errors: FloatArray, gain: float) -> _Sizes:
@@ -191,6 +199,13 @@ class _Comparison:
             for k, place in enumerate(places[1:], start=1):
                 out[place, 4 * i + k] = 0.5 * np.sqrt(mass * max(about_centre, 0.0) / 2.0)
         return out
+
+
+def _other_unit(gain: Fault) -> bool:
+    """Whether torques are so much too large or small, without doubt, that they are in another unit or before the gears."""
+    small = 1.0 / max(1.0 + gain.estimate, 1e-9), 1.0 / max(1.0 + gain.high, 1e-9)
+    large = 1.0 + gain.estimate, 1.0 + gain.low
+    return gain.answer is Answer.FOUND and any(r > UNIT_WRONG and least > UNIT_DOUBT for r, least in (small, large))
 
 
 def _answered(kind: str, unit: str, tolerance: float, size: float, deviation: float, *, experiment: str) -> Fault:

@@ -23,21 +23,24 @@ from armid.estimation.run import Run, each_run, information_of
 from armid.estimation.runs import before, changed_runs, lengths_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.candidates import (
+    DRIFTS,
     EXPERIMENTS,
     SUSPECTED,
     Seen,
     possible_size,
     share_of_channels,
     significant,
+    simplest,
     tied,
     together,
     undoing_words,
     unless,
 )
 from armid.identification.described_bodies import scale_faults
-from armid.identification.faults import Answer, Fault
-from armid.identification.freed_runs import Squares, WithoutDrift, seconds_of
+from armid.identification.faults import LENGTH, Answer, Fault
+from armid.identification.freed_runs import Squares, WithoutDrifts, seconds_of
 from armid.identification.imperfections import RowNoise, RowsBeside, reference_of
+from armid.identification.lengths import length_answers, score_of, wrong_length
 from armid.identification.sensors import Imperfections, Sized, corrected_runs
 from armid.identification.thresholds import (
     FAR_APART,
@@ -47,6 +50,7 @@ from armid.identification.thresholds import (
     FAULT_PHASE,
     FAULT_SHARE,
 )
+from armid.identification.wandering import beyond_choice, of_position, wanders
 from armid.robot.robot import Robot
 from armid.rows.imperfections import ColumnReference, Family, Imperfection, imperfections
 
@@ -56,9 +60,9 @@ tolerance, Coulomb friction that turns around late or early, and rotor inertias 
 torque that comes too early. With friction's own turning beside it, only smooth torque shows a delay: presliding, a velocity that
 was smoothed and what filters leave at reversals move the jump of Coulomb friction by tens of milliseconds on sound sensors."""
 
-_UNBOUNDED = (Family.DRIFT, Family.REVERSAL, Family.ROTOR)
+_UNBOUNDED = (*DRIFTS, Family.REVERSAL, Family.ROTOR, Family.POSITION_SINE, Family.POSITION_COSINE)
 """Beside a candidate these are as large as the rows say: a drift that was found, friction that turns around late, a rotor inertia
-that nobody knows."""
+that nobody knows, and beside a slow drift torque that goes with the position of the joint."""
 
 _LOOKED_AT = 5000
 """Samples of the training motion, spread evenly: residuals hold together for longer than that thins them out."""
@@ -107,6 +111,7 @@ def detect(
     recorded_velocity: bool,
     gains_known: bool = False,
     clock_known: bool = False,
+    in_newtons: bool = True,
     cutoff_hz: float | None = None,
 ) -> Detection:
     """Answers for every candidate.
@@ -119,13 +124,15 @@ def detect(
         recorded_velocity: whether velocities were recorded and not derived.
         gains_known: whether a weighed payload has set the scale of the torque.
         clock_known: whether recorded velocities have told the clock, and it is undone.
+        in_newtons: whether torques are in units of torque, as currents are not.
         cutoff_hz: of the low-pass on torque; None for no filter.
     """
     as_it_is = _FreedRuns(train, base)
     reference = reference_of(train, as_it_is.estimate.standard, recorded_velocity=recorded_velocity)
     effects = torque_source(train).effects
     settled = {Family.GAIN: gains_known, Family.CLOCK: clock_known}
-    families = [family for family in SUSPECTED if not settled.get(family, False)]
+    # The shape of a slow drift is found by itself.
+    families = [f for f in SUSPECTED if f is not Family.SLOW_DRIFT and not settled.get(f, False)]
     candidates = imperfections(robot, effects, reference, families)
     rivals = tuple(i for i in imperfections(robot, effects, reference, _RIVALS) if i.scale in (0.0, 0.1))
     search = _Detector(
@@ -138,6 +145,7 @@ def detect(
         noise=as_it_is.noise,
         kept={((), (), None): as_it_is},
         gains_known=gains_known,
+        in_newtons=in_newtons,
         delay=0.0 if cutoff_hz is None or not isfinite(cutoff_hz) else FAULT_PHASE.value / cutoff_hz,
     )
     return search.run(candidates)
@@ -176,6 +184,7 @@ class _Detector:
     reference: ColumnReference
     noise: RowNoise
     gains_known: bool
+    in_newtons: bool
     delay: float
     kept: dict[Hashable, _FreedRuns] = field(default_factory=dict)
 
@@ -189,29 +198,32 @@ class _Detector:
         found: dict[Imperfection, Fault] = {}
         drifts: tuple[Sized, ...] = ()
         refused: set[Imperfection] = set()
+        needless: set[int | None] = set()
         rivals: dict[Imperfection, Fault] = {}
         doubtful: set[Imperfection] = set()
         noise, before = self.noise, self._held_out_error(record)
-        seen, energy = self._scan(record, drifts, candidates, noise)
+        seen, energy = self._looked(record, drifts, candidates, noise)
         while len(found) < _MOST_FAULTS:
-            best = self._best([s for s in seen if s.item not in found and s.item not in refused], energy)
+            open_ = [s for s in seen if s.item not in found and s.item not in refused]
+            best = self._best([s for s in open_ if s.item.family not in DRIFTS or s.item.joint not in needless], energy)
             if not best:
                 break
-            if best[0].item.family is Family.DRIFT:
+            if best[0].item.family in DRIFTS:
                 item = best[0].item
-                with_it = (*drifts, Sized(item, best[0].size, nan))
-                steady, quiet = self._fitted(record, with_it)
-                (left_of_it,), _ = self._scan(steady, with_it, (item,), quiet)
-                own = replace(best[0], size=best[0].size + left_of_it.size, deviation=left_of_it.deviation)
+                steady, quiet, own = self._steadied(record, drifts, best[0])
                 if abs(own.size) <= FAULT_DEVIATIONS.value * own.deviation:
                     refused.add(item)
                     continue
                 found[item] = self._fault(own, Answer.FOUND, explains=best[0].taken / energy)
                 record, noise, drifts = steady, quiet, (*drifts, Sized(item, own.size, nan))
+                for other in self._needless(record, drifts):
+                    del found[other.item]
+                    needless.add(other.item.joint)
+                    drifts = tuple(drift for drift in drifts if drift is not other)
                 refused.clear()
-                seen, energy = self._scan(record, drifts, candidates, noise)
+                seen, energy = self._looked(record, drifts, candidates, noise)
                 continue
-            refined = [self._refined(record, drifts, s, noise) for s in best if s.item.family is not Family.DRIFT]
+            refined = [self._refined(record, drifts, s, noise) for s in best if s.item.family not in DRIFTS]
             left = min(rest for _, rest in refined)
             trial, *as_good = self._described([trial for trial, rest in refined if tied(energy, left, rest)], drifts)
             trial, quiet, own = self._settled(trial, drifts)
@@ -224,7 +236,7 @@ class _Detector:
                 continue
             record, noise, before = trial, quiet, after
             refused.clear()
-            seen, energy = self._scan(record, drifts, candidates, noise)
+            seen, energy = self._looked(record, drifts, candidates, noise)
             own = next(s for s in seen if s.item == item).whole(size)
             found[item] = self._fault(own, Answer.FOUND, explains=explains, change=change)
             if as_good:
@@ -233,20 +245,89 @@ class _Detector:
                 rivals |= others
                 doubtful.add(item)
         rest = [rivals.get(s.item) or self._answered(s, energy) for s in seen if s.item not in found]
-        certain = tuple(sized for sized in record.sizes if sized.item not in doubtful)
+        told = self._against_lengths(tuple(found.values()), record, drifts, noise)
+        another = any(fault.kind == LENGTH and fault.answer is Answer.FOUND for fault in told)
+        certain = () if another else tuple(s for s in record.sizes if s.item not in doubtful)
         undone = replace(record, sizes=certain) if certain else None
-        return Detection(faults=(*found.values(), *rest, *self._scale(record, drifts)), undone=undone)
+        return Detection(faults=(*told, *rest, *self._scale(record, drifts)), undone=undone)
+
+    def _against_lengths(
+        self, found: tuple[Fault, ...], record: Imperfections, drifts: Sequence[Sized], noise: RowNoise
+    ) -> tuple[Fault, ...]:
+        """What was found, held against lengths of the description where it is too large to be used."""
+        words = [family.value for family in DRIFTS]
+        sensors = [fault for fault in found if fault.kind not in words]
+        if not any(fault.large for fault in sensors):
+            return found
+        steady = self._kept(replace(record, sizes=()), drifts).runs
+        per_sample = noise.rows_per_sample * max(1.0, sum(lengths_of(steady)) / _LOOKED_AT)
+        length = wrong_length(self.robot, steady, self.base, rows_per_sample=per_sample, noise=noise.sigma)
+        if length is None:
+            return found
+        undone, before = (score_of(runs, self.base, noise.sigma) for runs in (self._kept(record, drifts).runs, steady))
+        told = length_answers(sensors, length, undone, before)
+        return (*told, *(fault for fault in found if fault.kind in words))
+
+    def _looked(
+        self,
+        record: Imperfections,
+        drifts: Sequence[Sized],
+        candidates: Sequence[Imperfection],
+        noise: RowNoise,
+    ) -> tuple[list[Seen], float]:
+        """Every candidate alone, slow drifts of joints without a drift that was found among them; and the squared error."""
+        seen, energy = self._scan(record, drifts, candidates, noise)
+        slow = wanders(
+            self.robot,
+            self._kept(record, drifts).runs,
+            self.base,
+            record.reference,
+            noise,
+            found_on=_LOOKED_AT,
+            beside=(*(drift.item for drift in drifts), *of_position(self.robot, record.reference)),
+            energy=energy,
+        )
+        known = {drift.item.joint for drift in drifts}
+        return [*seen, *(s for s in slow if s.item.joint not in known)], energy
+
+    def _steadied(
+        self, record: Imperfections, drifts: Sequence[Sized], seen: Seen
+    ) -> tuple[Imperfections, RowNoise, Seen]:
+        """The record with the model that fits runs without this drift too, their noise, and the drift as that shows it."""
+        with_it = (*drifts, Sized(seen.item, seen.size, nan))
+        steady, quiet = self._fitted(record, with_it)
+        slow = seen.item.family is Family.SLOW_DRIFT
+        rivals = of_position(self.robot, record.reference) if slow else ()
+        (left,), _ = self._scan(steady, with_it, (seen.item,), quiet, rivals)
+        own = replace(seen, size=seen.size + left.size, deviation=left.deviation)
+        return steady, quiet, beyond_choice(own, quiet) if slow else own
+
+    def _needless(self, record: Imperfections, drifts: Sequence[Sized]) -> list[Sized]:
+        """Drifts found earlier that the last one explains: a joint whose torque wanders bends the model of the others."""
+        out = []
+        for drift in drifts[:-1]:
+            others = [d for d in drifts if d is not drift]
+            steady, quiet = self._fitted(record, others)
+            (seen,), energy = self._scan(steady, others, (drift.item,), quiet)
+            if not significant(seen, energy, self._share):
+                out.append(drift)
+        return out
 
     def _best(self, seen: Sequence[Seen], energy: float) -> list[Seen]:
         """Those worth undoing, by what they take away."""
-        worth = [s for s in seen if significant(s, energy, self._share)]
+        worth = simplest([s for s in seen if significant(s, energy, self._share)])
         return sorted(worth, key=lambda s: -s.taken)[:_REFINED]
 
     def _scale(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Fault, ...]:
         """What no recording of the arm alone can tell from other bodies, held against the description."""
         freed = self._kept(record, drifts)
-        rows = freed.noise.rows_per_sample
-        return scale_faults(self.robot, freed.estimate, rows_per_sample=rows, gains_known=self.gains_known)
+        return scale_faults(
+            self.robot,
+            freed.estimate,
+            rows_per_sample=freed.noise.rows_per_sample,
+            gains_known=self.gains_known,
+            in_newtons=self.in_newtons,
+        )
 
     def _described(self, tied: Sequence[Imperfections], drifts: Sequence[Sized]) -> list[Imperfections]:
         """Trials that are as good as each other, those that the described weight speaks against left out, the simplest first.
@@ -283,11 +364,8 @@ class _Detector:
         runs = corrected_runs(self.train, record)
         if not drifts:
             return runs
-        slope = np.zeros(len(self.train[0].channels))
-        for drift in drifts:
-            slope[drift.item.joint] += drift.value
         lengths = lengths_of(runs)
-        return changed_runs(runs, WithoutDrift(slope, sum(lengths)), before(lengths))
+        return changed_runs(runs, WithoutDrifts(drifts, sum(lengths)), before(lengths))
 
     def _fitted(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Imperfections, RowNoise]:
         """The record with the model that fits runs freed from what it holds, and the noise of their rows.
@@ -321,10 +399,11 @@ class _Detector:
         drifts: Sequence[Sized],
         candidates: Sequence[Imperfection],
         noise: RowNoise,
+        rivals: Sequence[Imperfection] = (),
     ) -> tuple[list[Seen], float]:
-        """Every candidate alone, and the squared error without any."""
+        """Every candidate alone beside the usual rivals and further ones, and the squared error without any."""
         runs = self._kept(record, drifts).runs
-        beside = (*self.rivals, *(d.item for d in drifts if (d.item,) != tuple(candidates)))
+        beside = (*self.rivals, *rivals, *(d.item for d in drifts if (d.item,) != tuple(candidates)))
         rows = RowsBeside(runs, self.base, (*beside, *candidates), most=_LOOKED_AT)
         blocks = self._blocks if len(candidates) > 1 else 1
         factors = rows.blocks(record.reference, noise, folds=blocks).factors

@@ -23,6 +23,9 @@ class Answer(StrEnum):
     """This recording cannot tell; `Fault.experiment` says what would."""
 
 
+LENGTH = "length"
+"""Kind of a fault of the description: a translation between joints that is wrong."""
+
 _ORDER = {Answer.FOUND: 0, Answer.UNDECIDABLE: 1, Answer.EXCLUDED: 2}
 
 
@@ -47,7 +50,7 @@ class Fault:
         answer: see there.
         explains: share of the training residual's energy that goes away with it alone, 0 to 1.
         held_out_change: relative change of the held-out error when it is corrected; negative is better, nan when not tried.
-        words: to put into the mapping to undo it, such as `gain: 0.77`; empty when nothing of that kind exists.
+        words: to put into the mapping, or the description, to undo it, such as `gain: 0.77`; empty when there are none.
         experiment: that would decide it; empty unless undecidable.
         large: whether it is so large that the recording must not be used uncorrected; decisive in the gate.
         corrected: whether the result was made with it corrected.
@@ -73,6 +76,11 @@ class Fault:
     def name(self) -> str:
         """Such as `gain of joint4`."""
         return self.kind if self.joint is None else f"{self.kind} of {self.joint}"
+
+    @property
+    def place(self) -> str:
+        """Where it is undone."""
+        return "description" if self.kind == LENGTH else "mapping"
 
     @property
     def bound(self) -> float:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.run import Run
+from armid.identification.sensors import Sized
+from armid.rows.imperfections import drift_curve
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,15 +25,17 @@ class Squares:
 
 
 @dataclass(frozen=True, eq=False)
-class WithoutDrift:
-    """A run that begins after so many samples, without torque that grows over the samples of all runs by a slope [N m or N]."""
+class WithoutDrifts:
+    """A run that begins after so many samples, without torque that drifts over the samples of all runs."""
 
-    slope: FloatArray
+    drifts: Sequence[Sized]
     total: int
 
     def __call__(self, run: Run, first: int) -> Run:
-        elapsed = (first + np.arange(len(run))) / self.total - 0.5
-        return replace(run, y=run.y - np.outer(elapsed, self.slope))
+        elapsed, y = (first + np.arange(len(run))) / self.total, np.array(run.y)
+        for drift in self.drifts:
+            y[:, drift.item.joint] -= drift.value * drift_curve(drift.item, elapsed)
+        return replace(run, y=y)
 
 
 def seconds_of(run: Run) -> float:

@@ -310,7 +310,7 @@ def fault_checks(faults: Sequence[Fault]) -> tuple[Check, ...]:
             passed=False,
             value=fault.estimate,
             limit=fault.tolerance,
-            message=fault.sentence + (f"; undo it in the mapping: {fault.words}" if fault.words else ""),
+            message=fault.sentence + (f"; undo it in the {fault.place}: {fault.words}" if fault.words else ""),
             subject=fault.joint or "",
         )
         for fault in faults

@@ -24,8 +24,8 @@ from armid.estimation.imperfections import (
     RESOLVED,
     BlockFactors,
     Effect,
+    channel_lengths,
     correlation_length,
-    median_length,
     widening,
 )
 from armid.estimation.least_squares import WeightedLeastSquares
@@ -303,11 +303,13 @@ class RowNoise:
         sigma: per channel far from reversals [N m or N].
         rows_per_sample: how many samples tell as much as one independent one.
         classes: by name of a channel, or of its class near reversals, as the estimate has it [N m or N].
+        lengths: samples of every channel that tell as much as one independent one; `rows_per_sample` is their median.
     """
 
     sigma: FloatArray
     rows_per_sample: float
     classes: Mapping[str, float]
+    lengths: FloatArray
 
     def weights(self, run: Run) -> FloatArray:
         """Of the rows of a run, shape [n_samples, n_channels].
@@ -344,7 +346,13 @@ class RowsBeside:
         """Noise of every channel, and how many samples make one independent one."""
         sigma = np.array([estimate.sigma[name] for name in self._runs[0].channels])
         found = each_run(self._runs, _CorrelationLengths(estimate.standard, estimate.sigma, self._every))
-        return RowNoise(sigma, median_length(list(found)), estimate.sigma)
+        lengths = channel_lengths(list(found))
+        return RowNoise(sigma, float(np.median(lengths)), estimate.sigma, lengths)
+
+    def thinned(self, noise: RowNoise, most: int) -> RowNoise:
+        """Noise that was found on up to `most` samples, for rows as thin as these: fewer make one independent one."""
+        ratio = _every(self._runs, most) / self._every
+        return replace(noise, rows_per_sample=max(1.0, noise.rows_per_sample * ratio))
 
     def blocks(self, reference: ColumnReference, noise: RowNoise, folds: int = FOLDS) -> BlockFactors:
         """Factors of blocks of time."""

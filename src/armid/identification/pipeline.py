@@ -22,7 +22,7 @@ from armid.estimation.runs import map_runs
 from armid.estimation.torque_error import JointErrors, paired
 from armid.identifiability.base import BaseParameters
 from armid.identification.auto_method import choose_method
-from armid.identification.candidates import not_looked_for, undone_faults
+from armid.identification.candidates import not_looked_for, position_faults, undone_faults
 from armid.identification.described_bodies import drive_gain_faults
 from armid.identification.detection import detect
 from armid.identification.driving_friction import driving_friction_checks
@@ -154,6 +154,7 @@ def run_identification(
         data, suspects = suspected(robot, data, settings, gains)
         progress("imperfections")
         data, beside = perfected(robot, data, settings, gains)
+        suspects = (*suspects, *position_faults(None if beside is None else beside.found))
         progress("estimating")
         fit = fitted(
             robot,
@@ -281,6 +282,7 @@ def suspected(
         recorded_velocity=recorded,
         gains_known=gains is not None,
         clock_known=clock is not None,
+        in_newtons=gains is not None or data.choice[0].channel(settings.effects.torques) is not Channel.CURRENT,
         cutoff_hz=data.conditioning.torque_cutoff or data.conditioning.cutoff,
     )
     told = (*told, *drive_gain_faults(gains))

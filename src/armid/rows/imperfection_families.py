@@ -33,7 +33,7 @@ class Family(StrEnum):
     DRIFT = "drift"
     """Torque that grows by this much from the begin of a recording to its end [N m or N], per joint."""
     SLOW_DRIFT = "slow-drift"
-    """Torque that swings once over a recording [N m or N], per joint."""
+    """Torque that wanders slowly, so much between its extremes [N m or N], per joint."""
     ASYMMETRIC = "asymmetric"
     """Friction |qd|: other slopes in either direction."""
     QUADRATIC = "quadratic"
@@ -118,6 +118,8 @@ class Imperfection:
         scale: of Stribeck friction: share of the largest speed at which the hump has decayed.
         linear: multiples of the joint's linear friction that are taken away from a shape of friction, so that viscous friction,
             Coulomb friction and offset stay what they are without it.
+        waves: of a slow drift: half waves over the recording that it is made of, the k-th times cos(k pi elapsed), k from 1;
+            without any it swings once.
     """
 
     family: Family
@@ -127,6 +129,7 @@ class Imperfection:
     tolerance: float
     scale: float = 0.0
     linear: tuple[float, ...] = ()
+    waves: tuple[float, ...] = ()
 
     def name(self, joints: Sequence[str]) -> str:
         """Such as `gain of joint4`."""

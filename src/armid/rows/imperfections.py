@@ -36,6 +36,7 @@ __all__ = [
     "Family",
     "Imperfection",
     "Motion",
+    "drift_curve",
     "imperfections",
     "level_axes",
 ]
@@ -258,10 +259,8 @@ class Columns:
                 return self.torque[:: self._m.every, j]
             case Family.DELAY:
                 return -self._rate_of_change(self.torque[:, j])[:: self._m.every]
-            case Family.DRIFT:
-                return self._m.elapsed[:: self._m.every] - 0.5
-            case Family.SLOW_DRIFT:
-                return np.sin(2.0 * np.pi * self._m.elapsed[:: self._m.every])
+            case Family.DRIFT | Family.SLOW_DRIFT:
+                return drift_curve(item, self._m.elapsed[:: self._m.every])
             case Family.ASYMMETRIC:
                 return np.abs(v)
             case Family.QUADRATIC:
@@ -354,6 +353,21 @@ def _tilted(robot: Robot, part: str) -> Robot:
     """The arm under the change of its gravity per unit of tilt; one object, so that its rows are recorded once."""
     axis = level_axes(robot.gravity)[0 if part == "first" else 1]
     return robot.with_gravity(np.cross(axis, robot.gravity))
+
+
+def drift_curve(item: Imperfection, elapsed: FloatArray) -> FloatArray:
+    """Torque per unit of a drift's size along a recording, shape [n_samples].
+
+    Args:
+        item: a drift.
+        elapsed: share of the recording that has gone by, 0 to 1, shape [n_samples].
+    """
+    if item.family is Family.DRIFT:
+        return elapsed - 0.5
+    if not item.waves:
+        return np.sin(2.0 * np.pi * elapsed)
+    k = np.arange(1, len(item.waves) + 1)
+    return np.asarray(np.cos(np.pi * np.outer(elapsed, k)) @ np.array(item.waves))
 
 
 def level_axes(gravity: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:

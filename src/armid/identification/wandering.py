@@ -1,0 +1,122 @@
+"""Torque that wanders slowly with time: its shape is not known beforehand, and is found as a few half waves over the recording.
+
+A drift of joint j adds sum_k s_k cos(k pi t / T) to its torque alone, with k up to `WAVES`. The rows say how large the waves are
+with the base parameters free, and what they take away of the squared error together. Of as many waves chance alone makes the
+length of the normalised sizes about the root of their number, and longer by x with a probability below exp(-x^2 / 2); so x is
+what counts as deviations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.estimation.imperfections import Eliminated
+from armid.estimation.run import Run
+from armid.identifiability.base import BaseParameters
+from armid.identification.candidates import Seen
+from armid.identification.imperfections import RowNoise, RowsBeside
+from armid.robot.robot import JointKind, Robot
+from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection, drift_curve
+
+WAVES = 5
+"""Half waves: two and a half swings over a recording. What is faster is as fast as the motion, and no drift."""
+
+_LOOKED_AT = 1200
+"""Samples of the training motion: two hundred and more for every half wave."""
+
+_ALONG = np.linspace(0.0, 1.0, 201)
+
+
+def wanders(
+    robot: Robot,
+    runs: Sequence[Run],
+    base: BaseParameters,
+    reference: ColumnReference,
+    noise: RowNoise,
+    *,
+    found_on: int,
+    beside: Sequence[Imperfection],
+    energy: float,
+) -> list[Seen]:
+    """The slow drift of every joint as the rows show it, with its own shape; its size is the swing between its extremes.
+
+    Args:
+        robot: as the runs have it.
+        runs: freed from what was found.
+        base: parameters to fit beside it.
+        reference: where columns are taken.
+        noise: of the rows.
+        found_on: samples that the noise was found on, at most.
+        beside: what may be there as well, as large as the rows say: drifts that were found, and torque that goes with the
+            position of a joint (`of_position`), which a slow motion takes along.
+        energy: squared error to which shares of what is taken away refer.
+    """
+    waves = [_wave(robot, reference, j, k) for j in range(robot.n_joints) for k in range(WAVES)]
+    lines = [replace(wave, family=Family.DRIFT, waves=()) for wave in waves[::WAVES]]
+    rows = RowsBeside(runs, base, (*beside, *waves, *lines), most=_LOOKED_AT)
+    left = Eliminated.of(len(base) + len(beside), [rows.factor(reference, rows.thinned(noise, found_on))])
+    whole = float(np.sum(left.factor[left.base :, -1] ** 2))
+    out = []
+    for j in range(robot.n_joints):
+        sizes, taken = left.together(np.arange(j * WAVES, (j + 1) * WAVES))
+        _, straight = left.together(np.array([len(waves) + j]))
+        item, swing = _shaped(waves[j * WAVES], sizes)
+        out.append(
+            Seen(
+                item=item,
+                size=swing,
+                deviation=_deviation(swing, taken),
+                taken=taken * energy / whole,
+                beyond=(taken - straight) * energy / whole,
+            )
+        )
+    return out
+
+
+def of_position(robot: Robot, reference: ColumnReference) -> tuple[Imperfection, ...]:
+    """Torque that goes with the position of its own joint: a magnet of an encoder, a cable, a sensor that is not round."""
+    waves = [(Family.POSITION_SINE, j) for j in range(robot.n_joints)]
+    waves += [(Family.POSITION_COSINE, j) for j in range(robot.n_joints)]
+    return tuple(replace(_wave(robot, reference, j, 0), family=family, waves=()) for family, j in waves)
+
+
+def beyond_choice(seen: Seen, noise: RowNoise) -> Seen:
+    """A drift of a shape that was chosen, with the deviation that holds the choice.
+
+    What a model lacks holds on from pose to pose, and looks like a drift; so rows of the joint count by how long its own
+    residuals hold together once the drift is undone.
+
+    Args:
+        seen: the drift as rows show it that count like those of most joints.
+        noise: without it.
+    """
+    own = seen.deviation * sqrt(max(float(noise.lengths[seen.item.joint or 0]) / noise.rows_per_sample, 1.0))
+    return replace(seen, deviation=_deviation(seen.size, (seen.size / own) ** 2))
+
+
+def _deviation(swing: float, taken: float) -> float:
+    """Of a swing that takes away so much squared error, in units of the noise: as long as chance explains it, all of it."""
+    return abs(swing) / max(sqrt(taken) - sqrt(WAVES), 1.0)
+
+
+def _wave(robot: Robot, reference: ColumnReference, j: int, k: int) -> Imperfection:
+    """One half wave more of a joint."""
+    return Imperfection(
+        family=Family.SLOW_DRIFT,
+        joint=j,
+        unit="N" if robot.joints[j].kind is JointKind.PRISMATIC else "N m",
+        tolerance=max(KINDS[Family.SLOW_DRIFT].tolerance * float(reference.size[j]), 1e-12),
+        waves=tuple(float(k == i) for i in range(WAVES)),
+    )
+
+
+def _shaped(wave: Imperfection, sizes: FloatArray) -> tuple[Imperfection, float]:
+    """The drift made of waves of these sizes, its shape for a swing of one, and its swing."""
+    curve = replace(wave, waves=tuple(sizes.tolist()))
+    swing = float(np.ptp(drift_curve(curve, _ALONG)))
+    return replace(wave, waves=tuple((sizes / max(swing, 1e-300)).tolist())), swing
