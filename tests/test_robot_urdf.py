@@ -13,6 +13,7 @@ from armid.kernels.kinematics import forward_kinematics
 from armid.notes import Severity
 from armid.robot import Box, Cylinder, JointKind, Mesh, Move, Sphere, load_robot
 from armid.robot.urdf.arm import parse_urdf
+from armid.robot.urdf.update import updated_urdf
 from armid.robot.urdf.xml_tree import decoded
 from support.robot_files import GRIPPER, URDF, with_gripper
 
@@ -279,6 +280,42 @@ def test_limits_of_many_turns_are_asked_about():
     assert "limits-degrees" not in [note.code for note in parse_urdf(URDF).notes]
     none = URDF.replace('lower="-2" upper="2.5"', 'lower="-1e16" upper="1e16"')
     assert "limits-degrees" not in [note.code for note in parse_urdf(none).notes]
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
+def test_limits_that_no_unit_explains_are_none(kind):
+    none = URDF.replace('lower="-2" upper="2.5"', 'lower="-999999" upper="999999"').replace(
+        'type="revolute"', f'type="{kind}"'
+    )
+    robot = parse_urdf(none)
+    assert np.isinf(robot.joints[0].limits.upper)
+    assert robot.joints[0].limits.velocity == parse_urdf(URDF).joints[0].limits.velocity
+    codes = [note.code for note in robot.notes if note.subject == robot.joints[0].name]
+    assert "limits-empty" in codes
+    assert "limits-degrees" not in codes
+
+
+def test_the_world_needs_no_link_of_its_own():
+    """As in Drake's descriptions; the file we write has it, since other programs do not know it."""
+    drake = URDF.replace('<link name="world"/>', "", 1)
+    assert drake != URDF
+    robot, own = parse_urdf(drake), parse_urdf(URDF)
+    assert (robot.base, robot.joint_names) == (own.base, own.joint_names)
+    heavier = robot.with_inertial(1.1 * robot.inertial)
+    assert parse_urdf(updated_urdf(drake, heavier)).joint_names == own.joint_names
+    assert '<link name="world"/>' in updated_urdf(drake, heavier)
+    with pytest.raises(RobotError, match="parent link 'earth' does not exist"):
+        parse_urdf(drake.replace('"world"', '"earth"'))
+
+
+@pytest.mark.parametrize("before", ["\n", "  \n\n", "<!-- made by hand -->\n"])
+def test_what_stands_before_the_declaration_goes_behind_it(tmp_path, before):
+    text = f'{before}<?xml version="1.0" encoding="utf-8"?>\n{URDF.removeprefix(URDF[: URDF.index("<robot")])}'
+    (tmp_path / "a.urdf").write_text(text)
+    assert load_robot(tmp_path / "a.urdf").joint_names == parse_urdf(URDF).joint_names
+    (tmp_path / "b.urdf").write_text(text.replace("</robot>", "<link></robot>"))
+    with pytest.raises(RobotError, match=f"line {text[: text.index('</robot>')].count(chr(10)) + 1}: not well-formed"):
+        load_robot(tmp_path / "b.urdf")
 
 
 def test_an_arm_of_mimics_or_floating_joints_is_refused_by_name():

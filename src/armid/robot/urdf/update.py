@@ -65,6 +65,8 @@ class _Update:
         self.shifts = self._shifts()
 
     def run(self) -> str:
+        for name in self.urdf.implied:  # other programs do not know it
+            self.edits.add(self.urdf.element, [f"<link name={quoteattr(name)}/>"])
         self._joints()
         self._frames()
         self._tip()
