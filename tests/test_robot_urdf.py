@@ -282,6 +282,22 @@ def test_limits_of_many_turns_are_asked_about():
     assert "limits-degrees" not in [note.code for note in parse_urdf(none).notes]
 
 
+@pytest.mark.parametrize(
+    ("names", "tip"),
+    [
+        (("camera_link", "tool_frame"), "tool_frame"),
+        (("camera_depth_frame", "plate"), "plate"),
+        (("plate", "left_end_effector"), "left_end_effector"),
+        (("tool_camera", "hand_tcp", "tool_frame"), "hand_tcp"),
+        (("plate", "cover"), "plate"),
+    ],
+)
+def test_of_frames_on_the_last_link_the_tool_is_the_tip_and_never_a_camera(names, tip):
+    branch = '<link name="{0}"/><joint name="j_{0}" type="fixed"><parent link="tool0"/><child link="{0}"/></joint>'
+    robot = parse_urdf(URDF.replace("</robot>", "".join(branch.format(name) for name in names) + "</robot>"))
+    assert robot.tip.name == tip
+
+
 @pytest.mark.parametrize("kind", ["revolute", "prismatic"])
 def test_limits_that_no_unit_explains_are_none(kind):
     none = URDF.replace('lower="-2" upper="2.5"', 'lower="-999999" upper="999999"').replace(
