@@ -307,8 +307,17 @@ def test_limits_that_no_unit_explains_are_none(kind):
     assert np.isinf(robot.joints[0].limits.upper)
     assert robot.joints[0].limits.velocity == parse_urdf(URDF).joints[0].limits.velocity
     codes = [note.code for note in robot.notes if note.subject == robot.joints[0].name]
-    assert "limits-empty" in codes
+    assert "limits-placeholder" in codes
     assert "limits-degrees" not in codes
+
+
+def test_a_velocity_that_no_arm_has_is_none():
+    robot = parse_urdf(URDF.replace('velocity="3"', 'velocity="1000"'))
+    assert np.isinf(robot.joints[0].limits.velocity)
+    assert robot.joints[0].limits.torque == 80
+    (note,) = [note for note in robot.notes if note.code == "limits-placeholder"]
+    assert "velocity limit of 1000" in note.message
+    assert parse_urdf(URDF.replace('velocity="3"', 'velocity="53"')).joints[0].limits.velocity == 53
 
 
 def test_the_world_needs_no_link_of_its_own():

@@ -230,21 +230,25 @@ class _Reader(Attributes):
             value = self.attribute(child, key, 0.0)
             if value < 0.0:
                 raise self.error(element, f"{key} limit {value:g} is negative", "give its magnitude")
-            if value > 0.0:
+            if key == "velocity" and _FASTEST < value < LARGEST:
+                self._note_placeholder(name, f"a velocity limit of {value:g}")
+            elif value > 0.0:
                 values[ours] = value
             elif key in child.attributes:
                 self.note("limits-empty", f"joint {name!r} has {key} limit 0; none is assumed", name)
         # Exporters write 1e16 for "none".
         return Limits(**{key: value for key, value in values.items() if abs(value) < LARGEST})
 
+    def _note_placeholder(self, name: str, what: str) -> None:
+        text = f"joint {name!r} has {what}, which no arm has: taken as none (state yours with --limits-file)"
+        self.note("limits-placeholder", text, name)
+
     def _meant_angles(self, name: str, kind: str, limits: dict[str, float]) -> dict[str, float]:
         """Position limits as they can be meant: asked about where they can be degrees, none where no unit makes sense."""
         largest = max(map(abs, limits.values()), default=0.0)
         unit, beyond = ("rad", 360.0 * _MOST_TURNS) if kind == "revolute" else ("m", _LONGEST_SLIDE)
         if beyond < largest < LARGEST:
-            self.note(
-                "limits-empty", f"joint {name!r} has position limits of {largest:g} {unit}: none are assumed", name
-            )
+            self._note_placeholder(name, f"position limits of {largest:g} {unit}")
             return {}
         turns = largest / (2.0 * pi)
         if kind == "revolute" and turns > _MOST_TURNS and largest < LARGEST:
@@ -255,6 +259,9 @@ class _Reader(Attributes):
 
 _MOST_TURNS = 4
 """To either side that joints of arms have, with cables led through them; beyond as many in degrees they say none."""
+_FASTEST = 80.0
+"""[rad/s or m/s] Beyond it a velocity limit says none: of 3,349 in 232 public descriptions the fastest in earnest is 60; then
+come 100, 1000 and 10000, 304 of them."""
 _LONGEST_SLIDE = 1000.0
 """Travel of a slide [m] beyond which its limits are a way of saying none."""
 
