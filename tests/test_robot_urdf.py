@@ -12,6 +12,7 @@ from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.kinematics import forward_kinematics
 from armid.notes import Severity
 from armid.robot import Box, Cylinder, JointKind, Mesh, Move, Sphere, load_robot
+from armid.robot.meshes import vertices
 from armid.robot.urdf.arm import parse_urdf
 from armid.robot.urdf.update import updated_urdf
 from armid.robot.urdf.xml_tree import decoded
@@ -442,6 +443,22 @@ def test_meshes_beside_the_file_are_found(tmp_path):
     for nowhere in ("package://other/upper.stl", "x" * 5000, ""):
         path.write_text(URDF.replace("package://small/upper.stl", nowhere))
         assert load_robot(path).links[0].geometry[0].shape.path == nowhere
+
+
+@pytest.mark.parametrize("unit", [1.0, 1000.0])
+def test_meshes_a_hundred_times_the_arm_are_millimetres(tmp_path, unit):
+    """The arm is a metre long; nothing in the file says in which unit its mesh is, and other meshes have a scale."""
+    points = [f"v {unit * x} {unit * y} {unit * z}" for x in (0, 0.1) for y in (0, 0.2) for z in (0, 0.05)]
+    (tmp_path / "upper.obj").write_text("\n".join(points))
+    mesh = '<visual><geometry><mesh filename="upper.obj"{}/></geometry></visual>'
+    both = mesh.format("") + mesh.format(' scale="0.5 0.5 0.5"')
+    (tmp_path / "arm.urdf").write_text(URDF.replace('<link name="fore">', f'<link name="fore">{both}'))
+    robot = load_robot(tmp_path / "arm.urdf")
+    bare, scaled = (vertices(g.shape) for g in robot.links[1].geometry[:2])
+    np.testing.assert_allclose(np.ptp(bare, axis=0), [0.1, 0.2, 0.05])
+    np.testing.assert_allclose(np.ptp(scaled, axis=0), [0.05 * unit, 0.1 * unit, 0.025 * unit])
+    said = [note.message for note in robot.notes if note.code == "mesh-millimetres"]
+    assert bool(said) == (unit > 1.0)
 
 
 def test_meshes_of_a_package_that_was_renamed_are_found(tmp_path):
