@@ -312,12 +312,20 @@ def test_limits_that_no_unit_explains_are_none(kind):
     assert "limits-degrees" not in codes
 
 
+def test_a_torque_that_no_arm_has_is_none():
+    robot = parse_urdf(URDF.replace('effort="80"', 'effort="100000"').replace('effort="100"', 'effort="100000"'))
+    assert np.isinf(robot.joints[0].limits.torque)
+    assert robot.joints[1].limits.torque == 100000, "a slide may push with ten tonnes"
+    (note,) = [note for note in robot.notes if note.code == "limits-placeholder"]
+    assert "effort limit 100000" in note.message
+
+
 def test_a_velocity_that_no_arm_has_is_none():
     robot = parse_urdf(URDF.replace('velocity="3"', 'velocity="1000"'))
     assert np.isinf(robot.joints[0].limits.velocity)
     assert robot.joints[0].limits.torque == 80
     (note,) = [note for note in robot.notes if note.code == "limits-placeholder"]
-    assert "velocity limit of 1000" in note.message
+    assert "velocity limit 1000" in note.message
     assert parse_urdf(URDF.replace('velocity="3"', 'velocity="53"')).joints[0].limits.velocity == 53
 
 

@@ -230,8 +230,9 @@ class _Reader(Attributes):
             value = self.attribute(child, key, 0.0)
             if value < 0.0:
                 raise self.error(element, f"{key} limit {value:g} is negative", "give its magnitude")
-            if key == "velocity" and _FASTEST < value < LARGEST:
-                self._note_placeholder(name, f"a velocity limit of {value:g}")
+            most = _FASTEST if key == "velocity" else _STRONGEST if kind != "prismatic" else LARGEST
+            if most < value < LARGEST:
+                self._note_placeholder(name, f"{key} limit {value:g}")
             elif value > 0.0:
                 values[ours] = value
             elif key in child.attributes:
@@ -262,6 +263,8 @@ _MOST_TURNS = 4
 _FASTEST = 80.0
 """[rad/s or m/s] Beyond it a velocity limit says none: of 3,349 in 232 public descriptions the fastest in earnest is 60; then
 come 100, 1000 and 10000, 304 of them."""
+_STRONGEST = 40_000.0
+"""[N m] Beyond it an effort limit says none: arms that lift a tonne need 30,000, placeholders begin at 50,000."""
 _LONGEST_SLIDE = 1000.0
 """Travel of a slide [m] beyond which its limits are a way of saying none."""
 

@@ -96,9 +96,9 @@ def _joint(joint: Joint, parent: str, child: str, origin: FloatArray) -> list[st
 
 
 def _limit_attributes(limits: Limits, kind: str) -> str:
-    pairs = (("velocity", limits.velocity), ("effort", limits.torque))
+    pairs = [("velocity", limits.velocity), ("effort", limits.torque)]
     if kind != "continuous":
-        pairs = (("lower", limits.lower), ("upper", limits.upper), *pairs)
+        pairs = [("lower", limits.lower), ("upper", limits.upper), *pairs]
     return " ".join(f'{key}="{_limit(value, key)}"' for key, value in pairs)
 
 
