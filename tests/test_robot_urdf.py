@@ -312,6 +312,13 @@ def test_limits_that_no_unit_explains_are_none(kind):
     assert "limits-degrees" not in codes
 
 
+def test_limits_of_joints_off_the_arm_are_nobody_s_concern():
+    wild = 'velocity="1" effort="10"'
+    assert wild in GRIPPER
+    robot = parse_urdf(with_gripper().replace(wild, 'velocity="1000" effort="0"'))
+    assert not [note for note in robot.notes if note.code.startswith("limits-")]
+
+
 def test_a_torque_that_no_arm_has_is_none():
     robot = parse_urdf(URDF.replace('effort="80"', 'effort="100000"').replace('effort="100"', 'effort="100000"'))
     assert np.isinf(robot.joints[0].limits.torque)

@@ -87,7 +87,14 @@ def parse_urdf(
     if base is None:
         first = _after_free_joints(urdf, first, last, notes)
     path = path_between(urdf, first, last, where)
+    notes = _without_limits_elsewhere(notes, urdf, path)
     return _robot(urdf, path, first, last, notes, source or Source(path=where))
+
+
+def _without_limits_elsewhere(notes: list[Note], urdf: Urdf, path: list[UrdfJoint]) -> list[Note]:
+    """The notes less those on limits of joints off the arm, which nothing uses."""
+    elsewhere = set(urdf.joints) - {joint.name for joint in path}
+    return [note for note in notes if not (note.code.startswith("limits-") and note.subject in elsewhere)]
 
 
 def _known(urdf: Urdf, name: str) -> str:
