@@ -12,7 +12,9 @@ from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.kinematics import forward_kinematics
 from armid.notes import Severity
 from armid.robot import Box, Cylinder, JointKind, Mesh, Move, Sphere, load_robot
+from armid.robot.meshes import vertices
 from armid.robot.urdf.arm import parse_urdf
+from armid.robot.urdf.update import updated_urdf
 from armid.robot.urdf.xml_tree import decoded
 from support.robot_files import GRIPPER, URDF, with_gripper
 
@@ -281,6 +283,82 @@ def test_limits_of_many_turns_are_asked_about():
     assert "limits-degrees" not in [note.code for note in parse_urdf(none).notes]
 
 
+@pytest.mark.parametrize(
+    ("names", "tip"),
+    [
+        (("camera_link", "tool_frame"), "tool_frame"),
+        (("camera_depth_frame", "plate"), "plate"),
+        (("plate", "left_end_effector"), "left_end_effector"),
+        (("tool_camera", "hand_tcp", "tool_frame"), "hand_tcp"),
+        (("plate", "cover"), "plate"),
+    ],
+)
+def test_of_frames_on_the_last_link_the_tool_is_the_tip_and_never_a_camera(names, tip):
+    branch = '<link name="{0}"/><joint name="j_{0}" type="fixed"><parent link="tool0"/><child link="{0}"/></joint>'
+    robot = parse_urdf(URDF.replace("</robot>", "".join(branch.format(name) for name in names) + "</robot>"))
+    assert robot.tip.name == tip
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
+def test_limits_that_no_unit_explains_are_none(kind):
+    none = URDF.replace('lower="-2" upper="2.5"', 'lower="-999999" upper="999999"').replace(
+        'type="revolute"', f'type="{kind}"'
+    )
+    robot = parse_urdf(none)
+    assert np.isinf(robot.joints[0].limits.upper)
+    assert robot.joints[0].limits.velocity == parse_urdf(URDF).joints[0].limits.velocity
+    codes = [note.code for note in robot.notes if note.subject == robot.joints[0].name]
+    assert "limits-placeholder" in codes
+    assert "limits-degrees" not in codes
+
+
+def test_limits_of_joints_off_the_arm_are_nobody_s_concern():
+    wild = 'velocity="1" effort="10"'
+    assert wild in GRIPPER
+    robot = parse_urdf(with_gripper().replace(wild, 'velocity="1000" effort="0"'))
+    assert not [note for note in robot.notes if note.code.startswith("limits-")]
+
+
+def test_a_torque_that_no_arm_has_is_none():
+    robot = parse_urdf(URDF.replace('effort="80"', 'effort="100000"').replace('effort="100"', 'effort="100000"'))
+    assert np.isinf(robot.joints[0].limits.torque)
+    assert robot.joints[1].limits.torque == 100000, "a slide may push with ten tonnes"
+    (note,) = [note for note in robot.notes if note.code == "limits-placeholder"]
+    assert "effort limit 100000" in note.message
+
+
+def test_a_velocity_that_no_arm_has_is_none():
+    robot = parse_urdf(URDF.replace('velocity="3"', 'velocity="1000"'))
+    assert np.isinf(robot.joints[0].limits.velocity)
+    assert robot.joints[0].limits.torque == 80
+    (note,) = [note for note in robot.notes if note.code == "limits-placeholder"]
+    assert "velocity limit 1000" in note.message
+    assert parse_urdf(URDF.replace('velocity="3"', 'velocity="53"')).joints[0].limits.velocity == 53
+
+
+def test_the_world_needs_no_link_of_its_own():
+    """As in Drake's descriptions; the file we write has it, since other programs do not know it."""
+    drake = URDF.replace('<link name="world"/>', "", 1)
+    assert drake != URDF
+    robot, own = parse_urdf(drake), parse_urdf(URDF)
+    assert (robot.base, robot.joint_names) == (own.base, own.joint_names)
+    heavier = robot.with_inertial(1.1 * robot.inertial)
+    assert parse_urdf(updated_urdf(drake, heavier)).joint_names == own.joint_names
+    assert '<link name="world"/>' in updated_urdf(drake, heavier)
+    with pytest.raises(RobotError, match="parent link 'earth' does not exist"):
+        parse_urdf(drake.replace('"world"', '"earth"'))
+
+
+@pytest.mark.parametrize("before", ["\n", "  \n\n", "<!-- made by hand -->\n"])
+def test_what_stands_before_the_declaration_goes_behind_it(tmp_path, before):
+    text = f'{before}<?xml version="1.0" encoding="utf-8"?>\n{URDF.removeprefix(URDF[: URDF.index("<robot")])}'
+    (tmp_path / "a.urdf").write_text(text)
+    assert load_robot(tmp_path / "a.urdf").joint_names == parse_urdf(URDF).joint_names
+    (tmp_path / "b.urdf").write_text(text.replace("</robot>", "<link></robot>"))
+    with pytest.raises(RobotError, match=f"line {text[: text.index('</robot>')].count(chr(10)) + 1}: not well-formed"):
+        load_robot(tmp_path / "b.urdf")
+
+
 def test_an_arm_of_mimics_or_floating_joints_is_refused_by_name():
     pair = URDF.replace('<axis xyz="0 0 -1"/>', '<axis xyz="0 0 -1"/><mimic joint="slide"/>')
     with pytest.raises(RobotError, match=r"no moving joint.*'turn' mimics or is mimicked, 'slide' mimics"):
@@ -380,6 +458,22 @@ def test_meshes_beside_the_file_are_found(tmp_path):
     for nowhere in ("package://other/upper.stl", "x" * 5000, ""):
         path.write_text(URDF.replace("package://small/upper.stl", nowhere))
         assert load_robot(path).links[0].geometry[0].shape.path == nowhere
+
+
+@pytest.mark.parametrize("unit", [1.0, 1000.0])
+def test_meshes_a_hundred_times_the_arm_are_millimetres(tmp_path, unit):
+    """The arm is a metre long; nothing in the file says in which unit its mesh is, and other meshes have a scale."""
+    points = [f"v {unit * x} {unit * y} {unit * z}" for x in (0, 0.1) for y in (0, 0.2) for z in (0, 0.05)]
+    (tmp_path / "upper.obj").write_text("\n".join(points))
+    mesh = '<visual><geometry><mesh filename="upper.obj"{}/></geometry></visual>'
+    both = mesh.format("") + mesh.format(' scale="0.5 0.5 0.5"')
+    (tmp_path / "arm.urdf").write_text(URDF.replace('<link name="fore">', f'<link name="fore">{both}'))
+    robot = load_robot(tmp_path / "arm.urdf")
+    bare, scaled = (vertices(g.shape) for g in robot.links[1].geometry[:2])
+    np.testing.assert_allclose(np.ptp(bare, axis=0), [0.1, 0.2, 0.05])
+    np.testing.assert_allclose(np.ptp(scaled, axis=0), [0.05 * unit, 0.1 * unit, 0.025 * unit])
+    said = [note.message for note in robot.notes if note.code == "mesh-millimetres"]
+    assert bool(said) == (unit > 1.0)
 
 
 def test_meshes_of_a_package_that_was_renamed_are_found(tmp_path):

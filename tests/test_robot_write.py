@@ -5,12 +5,13 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from armid.errors import RobotError
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.kinematics import forward_kinematics
-from armid.robot import Elementary, Move, Robot, catalogue_names, load_robot
+from armid.robot import Elementary, Limits, Move, Robot, catalogue_names, load_robot
 from armid.robot.dh import Convention, row_of
 from armid.robot.dh_table import in_dh_frames
 from armid.robot.elementary import elementary_matrix, rotation_from_rpy, rpy
@@ -140,6 +141,26 @@ def test_calibrated_geometry_reads_back(text, off_axis):
         np.testing.assert_allclose(
             forward_kinematics(again, q, name), forward_kinematics(target, q, name), rtol=0, atol=PLACE
         )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('<limit lower="-2" upper="2.5" velocity="3" effort="80"/>', ""),
+        ('<limit lower="0" upper="0.4" velocity="1" effort="100"/>', ""),
+        (' velocity="3" effort="80"', ""),
+    ],
+)
+def test_limits_that_other_readers_demand_are_written_and_say_none(old, new):
+    text = URDF.replace(old, new)
+    assert text != URDF
+    robot = parse_urdf(text)
+    written = updated_urdf(text, robot.with_inertial(1.1 * robot.inertial))
+    assert pin.buildModelFromXML(written).nv == 2
+    assert [joint.limits for joint in parse_urdf(written).joints] == [joint.limits for joint in robot.joints]
+    fresh = new_urdf(replace(robot, joints=tuple(replace(joint, limits=Limits()) for joint in robot.joints)))
+    assert pin.buildModelFromXML(fresh).nv == 2
+    assert {joint.limits for joint in parse_urdf(fresh).joints} == {Limits()}
 
 
 def test_an_arm_that_ends_off_its_last_axis_gets_a_tip():

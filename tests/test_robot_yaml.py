@@ -130,6 +130,8 @@ def test_gravity_and_mounting(line, gravity):
         ("type: prismatic", "type: ball", "expected one of: revolute, continuous, prismatic"),
         ("lower: -0.2, upper: 0.5", "lower: 0.5, upper: -0.2", "lower limit 0.5 is not below upper limit -0.2"),
         ("lower: -0.2, upper: 0.5", "lower_deg: -2", "unknown key 'lower_deg'"),
+        ("lower: -0.2, upper: 0.5", "position: [1, 2, 3]", r"limits.position: 3 numbers.*\[lower, upper\]"),
+        ("lower: -0.2, upper: 0.5", "position: [-0.2, 0.5], lower: -1", "position together with lower"),
         ("velocity: 2", "velocity: -2", "velocity limit -2 is not positive"),
         ("velocity: 2", "velocity: 2, velocity_deg: 3", "both velocity and velocity_deg"),
         ("d: d1", "d: d9", "unknown name 'd9'"),
@@ -160,6 +162,14 @@ def test_each_mistake_is_named(old, new, message):
     assert old in YAML
     with pytest.raises(RobotError, match=message):
         parse_yaml(YAML.replace(old, new, 1), "small.yaml")
+
+
+def test_a_range_of_positions_is_its_two_ends():
+    robot = parse_yaml(YAML.replace("lower: -0.2, upper: 0.5", "position: [-0.2, 0.5]"))
+    assert (robot.joints[1].limits.lower, robot.joints[1].limits.upper) == (-0.2, 0.5)
+    robot = parse_yaml(YAML.replace("position_deg: 170", "position_deg: [-90, 170]"))
+    assert robot.joints[0].limits.lower == pytest.approx(-pi / 2)
+    assert robot.joints[0].limits.upper == pytest.approx(170 * pi / 180)
 
 
 def test_nesting_size_and_emptiness_are_refused():

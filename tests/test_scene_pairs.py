@@ -11,6 +11,7 @@ import pytest
 from armid.answers import load_answer, write_answer
 from armid.design.design import design_motion
 from armid.motions.limits import InfeasibleError, motion_limits
+from armid.notes import Severity
 from armid.robot.geometry import Box, Geometry, Mesh
 from armid.robot.load import load_robot
 from armid.scene.cell import Cell
@@ -43,6 +44,13 @@ def test_flat_shapes_decide_and_are_never_nearer_than_their_capsules():
     capsules = replace(scene, hulls=None).clearances(q)
     assert (scene.clearances(q) >= capsules - 1e-7).all()
     assert scene.is_free(q).mean() > replace(scene, hulls=None).is_free(q).mean()
+
+
+def test_an_arm_none_of_whose_pairs_can_be_checked_is_warned_of():
+    scene = build_scene(dressed(Box((100.0, 100.0, 100.0))))
+    assert not len(scene)
+    assert next((note.code, note.severity) for note in scene.notes) == ("contacts-unchecked", Severity.WARNING)
+    assert "contacts-unchecked" not in [note.code for note in build_scene(dressed(Box((0.1, 0.1, 0.1)))).notes]
 
 
 @pytest.mark.parametrize("guided", [False, True])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,16 @@ def test_a_bound_that_is_enough_is_a_bound():
         # A pair is called farther than enough only if it is, and nothing nearer is left at a mere bound.
         near = exact.distance < 0.03
         np.testing.assert_allclose(found.distance[near], exact.distance[near], atol=5e-4)
+
+
+def test_threads_that_ask_at_once_do_not_disturb_one_another():
+    """Each has a place of its own to work in: with one for all, distances of other poses came back, and MuJoCo crashed."""
+    pair = HullDistances(tuple((k, Geometry(Cylinder(0.1, 0.3))) for k in range(2)))
+    places = [random_places(400, seed) for seed in range(8)]
+    alone = [asked(pair, R, p, np.inf)[2].distance for R, p in places]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda place: asked(pair, *place, np.inf)[2].distance, places))
+    np.testing.assert_array_equal(together, alone)
 
 
 def test_the_distance_of_points_from_a_cube():

@@ -279,6 +279,13 @@ def test_unstable_gains_are_refused_before_anything_moves(panda):
         run_motion(panda, sines(panda), controller=PdGravity(kp=(1.0,), kd=(1.0,)))
 
 
+def test_an_arm_that_leaves_its_limits_says_where_it_was_sent_and_what_helps(panda):
+    weak = PdGravity(kp=(1.0,) * 7, kd=(1.0,) * 7, model=panda.with_inertial(0.1 * panda.inertial))
+    free = Physics(collisions=False, tracking_limit=100.0)
+    with pytest.raises(SimulationError, match=r"left its limits: at .*, allowed .* to .*, commanded .*--margin"):
+        run_motion(panda, sines(panda, 3.0), controller=weak, physics=free)
+
+
 def test_gains_too_low_to_carry_the_arm_lose_the_command(panda):
     weak = PdGravity(kp=(1.0,) * 7, kd=(1.0,) * 7, model=panda.with_inertial(0.1 * panda.inertial))
     with pytest.raises(SimulationError, match=r"stopped after .* away from its command") as caught:

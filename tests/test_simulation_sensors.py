@@ -10,6 +10,8 @@ import pytest
 from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.kernels.dynamics import gravity
 from armid.logs.log import Channel
+from armid.motions.needed_torque import torque_limits
+from armid.robot import Drive
 from armid.robot.load import load_robot
 from armid.simulation.controller_data import read_controller
 from armid.simulation.measure import Mistakes, held, measure
@@ -27,6 +29,7 @@ from armid.simulation.sensors import (
     VelocitySensor,
     typical_sensors,
 )
+from armid.simulation.settings_file import sensors_from
 from support.motions import sines
 
 
@@ -184,3 +187,20 @@ def test_controller_data_is_symmetric_with_symmetric_noise():
     assert (noisy.inertia - exact.inertia).std() == pytest.approx(0.01, rel=0.06)
     rounded = read_controller(robot, q, digits=3)
     np.testing.assert_allclose(rounded.gravity * 1e3, np.round(rounded.gravity * 1e3), atol=1e-6)
+
+
+def test_sensors_of_an_arm_without_torque_limits_are_sized_by_what_it_weighs():
+    """An arm of a tonne needs thousands of N m: sensors that end at 120 recorded nothing but their end."""
+    panda = load_robot("panda")
+    bare = tuple(replace(joint, limits=replace(joint.limits, torque=np.inf)) for joint in panda.joints)
+    heavy = replace(panda, joints=bare).with_inertial(100.0 * panda.inertial)
+    needed = torque_limits(heavy)
+    weight = np.abs(gravity(heavy, np.array([[0.0, 1.5, 0.0, -0.1, 0.0, 1.5, 0.0]]))).max(axis=0)
+    assert (needed >= weight).all()
+    assert needed[1] > 1000.0
+    sensors = sensors_from("typical", heavy, "scenario")
+    np.testing.assert_allclose(sensors.torque.saturation, 1.2 * needed)
+    np.testing.assert_array_equal(torque_limits(panda), panda.limit("torque"))
+    light = replace(heavy, links=tuple(replace(link, inertial=None) for link in heavy.links))
+    drives = tuple(replace(joint, drive=Drive()) for joint in light.joints)
+    assert np.isfinite(sensors_from("typical", replace(light, joints=drives), "scenario").torque.saturation).all()

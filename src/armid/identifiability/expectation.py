@@ -10,13 +10,11 @@ from armid.identifiability.criteria import condition_numbers
 from armid.identifiability.structure import structural_base
 from armid.information.accumulate import accumulate
 from armid.information.information import Information
-from armid.kernels.evaluate import evaluate_rows
-from armid.motions.limits import motion_limits
+from armid.motions.needed_torque import torque_limits
 from armid.motions.trajectory import Trajectory
 from armid.parameters.effects import Effects
 from armid.robot.described import described_values
 from armid.robot.robot import Robot
-from armid.rows.nominal_torque import NominalTorque
 from armid.rows.torque import TorqueRows
 
 REPORT_RATE_HZ = 100.0
@@ -43,10 +41,6 @@ def trajectory_condition(robot: Robot, effects: Effects, trajectory: Trajectory)
 
 _NOISE_OF_LIMIT = 0.005
 """Torque noise assumed where none is given, as a fraction of the torque limit."""
-_RESERVE = 2.0
-"""Torque limit assumed where none is described, over the largest torque that the described links ask of brisk motion."""
-_TRIED = 200
-"""Random states that this torque is taken from."""
 
 
 def assumed_noise(robot: Robot, channels: int) -> FloatArray:
@@ -54,21 +48,9 @@ def assumed_noise(robot: Robot, channels: int) -> FloatArray:
 
     Half a percent of the torque limit; of what a drive would need where no limit is described, and 1 N m where no mass is either.
     """
-    limits = robot.limit("torque")
-    if not np.isfinite(limits).all():
-        limits = np.where(np.isfinite(limits), limits, _needed_torque(robot))
+    limits = torque_limits(robot)
     own = np.where(limits > 0.0, _NOISE_OF_LIMIT * limits, 1.0)
     return np.tile(own, channels // robot.n_joints)
-
-
-def _needed_torque(robot: Robot) -> FloatArray:
-    """What drives of the described links need, with a reserve [N m or N], shape [n_joints]; zero for links without mass."""
-    limits, _ = motion_limits(robot)
-    rng = np.random.default_rng(0)
-    q = rng.uniform(limits.lower, limits.upper, size=(_TRIED, robot.n_joints))
-    qdd = rng.uniform(-limits.acceleration, limits.acceleration, size=q.shape)
-    torque = evaluate_rows(NominalTorque(robot), np.hstack([q, np.zeros_like(q), qdd]))[:, :, 0]
-    return np.asarray(_RESERVE * np.abs(torque).max(axis=0))
 
 
 def nominal_base(robot: Robot, rows: TorqueRows, base: BaseParameters) -> FloatArray:

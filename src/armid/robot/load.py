@@ -11,6 +11,7 @@ import numpy.typing as npt
 from armid.errors import RobotError, UnknownNameError
 from armid.robot.catalogue import catalogue_bytes, catalogue_names
 from armid.robot.mesh_paths import with_found_meshes
+from armid.robot.mesh_units import with_metre_meshes
 from armid.robot.robot import Robot, Source
 from armid.robot.urdf.xml_tree import decoded
 from armid.robot.yaml_file import parse_yaml
@@ -54,7 +55,7 @@ def _read(source: str | Path, base: str | None, tip: str | None) -> Robot:
         robot = parse_urdf(content, where, base=base, tip=tip, source=provenance)
     else:
         robot = _ending_at(parse_yaml(content, where, source=provenance), base, tip, where)
-    return robot if in_catalogue else with_found_meshes(robot, Path(source).resolve().parent)
+    return robot if in_catalogue else with_metre_meshes(with_found_meshes(robot, Path(source).resolve().parent))
 
 
 def _ending_at(robot: Robot, base: str | None, tip: str | None, where: str) -> Robot:

@@ -191,6 +191,9 @@ def _element(item: Field, number: int | None, symbols: Symbols, *, variable: boo
 def _limits(field: Field, kind: str) -> Limits:
     allowed = _LIMITS if kind == "prismatic" else (*_LIMITS, *(f"{key}_deg" for key in _ANGULAR))
     fields = field.keys(allowed)
+    for name in ("position", "position_deg"):
+        if name in fields and isinstance(fields[name].value, list):
+            fields = _with_range(fields, name)
     values: dict[str, float] = {}
     for key in _LIMITS:
         if key in fields and f"{key}_deg" in fields:
@@ -205,6 +208,19 @@ def _limits(field: Field, kind: str) -> Limits:
         values["upper"] = values.pop("position")
         values["lower"] = -values["upper"]
     return _checked_limits(values, kind, field)
+
+
+def _with_range(fields: dict[str, Field], name: str) -> dict[str, Field]:
+    """Limits with `position: [lower, upper]`, angles also in degrees, written out as `lower` and `upper`."""
+    ends = fields[name].items()
+    if len(ends) != 2:
+        raise fields[name].error(f"{len(ends)} numbers", "expected one p for -p to p, or [lower, upper]")
+    unit = name.removeprefix("position")
+    others = {key: value for key, value in fields.items() if key != name}
+    taken = sorted({f"{end}{suffix}" for end in ("lower", "upper") for suffix in ("", "_deg")} & set(others))
+    if taken:
+        raise fields[name].error(f"{name} together with {taken[0]}", "give one")
+    return {**others, f"lower{unit}": ends[0], f"upper{unit}": ends[1]}
 
 
 def _checked_limits(values: Mapping[str, float], kind: str, field: Field) -> Limits:

@@ -307,6 +307,29 @@ def _roll_pitch_rate(M: Any, pitch: bool) -> tuple[float, float]:
 
 
 @compiled(nogil=True)
+def _fill(values: Any) -> None:
+    """Zeros. Loops, here and below: for assignments to slices numba compiles the words of an error that cannot occur, 2 s."""
+    for k in range(len(values)):
+        values[k] = 0.0
+
+
+@compiled(nogil=True)
+def _any_weight(weights: Any, i: int) -> bool:
+    """Whether any weight of pose i is not zero."""
+    wanted = False
+    for c in range(weights.shape[1]):
+        wanted |= weights[i, c] != 0.0
+    return wanted
+
+
+@compiled(nogil=True)
+def _put(row: Any, table: Any, i: int) -> None:
+    """A row of a table."""
+    for k in range(len(row)):
+        table[i, k] = row[k]
+
+
+@compiled(nogil=True)
 def clearances(
     q: Any,
     joints: Any,
@@ -342,11 +365,11 @@ def clearances(
     n = q.shape[1]
     R, p, M = np.empty((n + 1, 3, 3)), np.empty((n + 1, 3)), np.empty((3, 3))
     axes, origins, ends = np.empty((n, 3)), np.empty((n, 3)), np.empty((len(capsules), 6))
-    pa, pb, normal, slope = np.empty(3), np.empty(3), np.empty(3), np.zeros(n)
+    pa, pb, normal, slope = np.empty(3), np.empty(3), np.empty(3), np.empty(n)
     differentiate = weights.size > 0
     for i in range(len(q)):
-        slope[:] = 0.0
-        if not differentiate or np.any(weights[i] != 0.0):
+        _fill(slope)
+        if not differentiate or _any_weight(weights, i):
             link_frames(q[i], joints, R, p, axes, origins)
             _place_capsules(R, p, capsules, capsule_link, ends)
             for c in range(len(table)):
@@ -379,4 +402,4 @@ def clearances(
                     if kind == CAPSULE_CAPSULE:
                         _pull(capsule_link[b], pb, normal, -w, axes, origins, turns, slope)
         if differentiate:
-            gradient[i] = slope
+            _put(slope, gradient, i)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -73,10 +74,17 @@ class HullDistances:
         return mujoco.MjModel.from_xml_string(model_text([geometry for _, geometry in self.shapes]))
 
     @cached_property
+    def _of_threads(self) -> local:
+        return local()
+
+    @property
     def _data(self) -> Any:
-        data = mujoco.MjData(self._model)
-        mujoco.mj_kinematics(self._model, data)
-        return data
+        """Where MuJoCo works, one for each thread: it writes there while other threads run."""
+        kept = self._of_threads
+        if not hasattr(kept, "data"):
+            kept.data = mujoco.MjData(self._model)
+            mujoco.mj_kinematics(self._model, kept.data)
+        return kept.data
 
     @cached_property
     def _rest(self) -> tuple[FloatArray, FloatArray]:
@@ -159,13 +167,13 @@ class HullDistances:
         turns = R[:, self._links] @ own_turns
         places = (R[:, self._links] @ own_places[..., np.newaxis])[..., 0] + p[:, self._links]
         distance, ends = np.empty(len(poses)), np.empty((len(poses), 6))
-        current = -1
+        current, data = -1, self._data
         for k, (pose, (a, b)) in enumerate(zip(poses.tolist(), pairs.tolist(), strict=True)):
             if pose != current:
-                self._data.geom_xpos[:] = places[pose]
-                self._data.geom_xmat[:] = turns[pose].reshape(-1, 9)
+                data.geom_xpos[:] = places[pose]
+                data.geom_xmat[:] = turns[pose].reshape(-1, 9)
                 current = pose
-            distance[k] = mujoco.mj_geomDistance(self._model, self._data, a, b, _FAR, ends[k])
+            distance[k] = mujoco.mj_geomDistance(self._model, data, a, b, _FAR, ends[k])
         return distance, ends
 
 

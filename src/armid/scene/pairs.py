@@ -79,11 +79,12 @@ def settle_pairs(scene: Scene) -> Scene:
             table[k, 3] = margin
             reduced[scene.names[k]] = min(margin, reduced.get(scene.names[k], margin))
     left_out = [k for k in range(len(scene)) if dropped[k]]
+    nothing_left = bool(dropped.all()) and len({_links(scene, k) for k in left_out}) > 1
     return replace(
         scene,
         table=table[~dropped],
         names=tuple(name for name, gone in zip(scene.names, dropped, strict=True) if not gone),
-        notes=scene.notes + _notes([scene.names[k] for k in left_out], reduced),
+        notes=scene.notes + _notes([scene.names[k] for k in left_out], reduced, nothing_left=nothing_left),
         hulls=hulls if table[~dropped, 4].any() else None,
         left_out=frozenset(_links(scene, k) for k in left_out),
     )
@@ -147,8 +148,14 @@ def _own_margin(distance: FloatArray, margin: float) -> float | None:
     return _SHARE_OF_DISTANCE * (least if least > 0.0 else max(reached, 0.0))
 
 
-def _notes(dropped: list[str], reduced: dict[str, float]) -> tuple[Note, ...]:
+def _notes(dropped: list[str], reduced: dict[str, float], *, nothing_left: bool) -> tuple[Note, ...]:
     notes = []
+    if nothing_left:
+        text = (
+            "shapes of links overlap in almost all poses, for every pair of them: nothing keeps the arm clear of itself; are its "
+            "shapes larger than it is (meshes in another unit), or in the wrong place? armid show draws them"
+        )
+        notes.append(Note("contacts-unchecked", Severity.WARNING, text))
     if dropped:
         text = f"not checked, since their shapes overlap by construction: {'; '.join(dict.fromkeys(dropped))}"
         notes.append(Note("contact-ignored", Severity.INFO, text))

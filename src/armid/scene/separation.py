@@ -199,6 +199,13 @@ def _dot(a: Any, b: Any) -> float:
 
 
 @compiled(nogil=True)
+def _clear(weights: Any, first: int) -> None:
+    """Zero weights from one on. A loop: for assignments to slices numba compiles the words of an error that cannot occur."""
+    for k in range(first, 4):
+        weights[k] = 0.0
+
+
+@compiled(nogil=True)
 def _of_segment(W: Any, i: int, j: int, weights: Any) -> None:
     """Weights of the point nearest the origin between corners i and j."""
     length, along = 0.0, 0.0
@@ -281,11 +288,12 @@ def _of_tetrahedron(W: Any, weights: Any, trial: Any, v: Any) -> bool:
 @compiled(nogil=True)
 def _nearest(W: Any, count: int, weights: Any, trial: Any, v: Any) -> bool:
     """Weights of the point nearest the origin of two to four corners; False when the origin is inside of four."""
-    weights[:4] = 0.0
+    _clear(weights, 0)
+    # Not 0, 1, 2: for numbers written out numba compiles each function once more.
     if count == 2:
-        _of_segment(W, 0, 1, weights)
+        _of_segment(W, count - 2, count - 1, weights)
     elif count == 3:
-        _of_triangle(W, 0, 1, 2, weights)
+        _of_triangle(W, count - 3, count - 2, count - 1, weights)
     else:
         return _of_tetrahedron(W, weights, trial, v)
     return True
@@ -301,7 +309,7 @@ def _only_needed(W: Any, A: Any, B: Any, weights: Any, count: int) -> int:
             for k in range(3):
                 W[kept, k], A[kept, k], B[kept, k] = W[i, k], A[i, k], B[i, k]
             kept += 1
-    weights[kept:4] = 0.0
+    _clear(weights, kept)
     return kept
 
 
@@ -349,16 +357,17 @@ def _gjk(
         best = max(best, bound)
         if bound >= enough:
             # The direction parts the hulls by enough: it is the answer, with the corners it rests on.
-            weights[:4] = 0.0
+            _clear(weights, 0)
             weights[count] = 1.0
             return bound
         if step > 0 and (same or size - bound <= _ACCURACY):
-            weights[count:4] = 0.0
+            _clear(weights, count)
             return max(best, 0.0)
         count += 1
         if count == 1:
             weights[0] = 1.0
-            v[:] = W[0]
+            for k in range(3):
+                v[k] = W[0, k]
             size = np.sqrt(_dot(v, v))
             continue
         if not _nearest(W, count, weights, trial, v):
@@ -406,9 +415,13 @@ def distances(
         i, a, b, row = samples[k], pairs[k, 0], pairs[k, 1], rows[k]
         Ra, Rb, pa, pb = R[i, links[a]], R[i, links[b]], p[i, links[a]], p[i, links[b]]
         place = i % len(last)
-        v[:] = last[place, row]
+        for j in range(3):
+            v[j] = last[place, row, j]
         if _dot(v, v) == 0.0:
-            v[:] = pa - pb + Ra @ points[first[a]] - Rb @ points[first[b]]
+            for j in range(3):
+                v[j] = pa[j] - pb[j]
+                for c in range(3):
+                    v[j] += Ra[j, c] * points[first[a], c] - Rb[j, c] * points[first[b], c]
         wide = radius[a] + radius[b]
         found = _gjk(
             Ra,

@@ -228,9 +228,9 @@ def typical_sensors(torque_limit: FloatArray) -> Sensors:
     """A good collaborative arm: 20-bit encoders, differenced velocity, torque noise of 0.1 % of the limit.
 
     Args:
-        torque_limit: [N m or N], shape [n_joints]; 100 where infinite.
+        torque_limit: [N m or N], shape [n_joints], of `torque_limits` where a description gives none; 100 where infinite or zero.
     """
-    limit = np.where(np.isfinite(torque_limit), torque_limit, 100.0)
+    limit = np.where(np.isfinite(torque_limit) & (torque_limit > 0.0), torque_limit, 100.0)
     noise = tuple(float(x) for x in 1e-3 * limit)
     resolution = tuple(float(x) for x in limit / 2**15)
     torque = TorqueSensor(noise=noise, resolution=resolution, saturation=tuple(float(x) for x in 1.2 * limit))

@@ -15,6 +15,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.documents import read_text, yaml_values
 from armid.errors import ArmidError, InputError, UnknownNameError
+from armid.motions.needed_torque import torque_limits
 from armid.parameters.inertial import from_centre_of_mass, tensor
 from armid.robot.robot import Robot
 from armid.simulation.controllers import ComputedTorque, Controller, HandGuiding, PdGravity
@@ -72,7 +73,7 @@ def controller_from(document: Any, where: str) -> Controller:
 def sensors_from(document: Any, robot: Robot, where: str) -> Sensors:
     """Given by fields, or `perfect` or `typical`; `like: typical` starts from those and changes some fields."""
     values = {"like": document} if isinstance(document, str) else dict(_mapping(document, where))
-    kinds = {"perfect": Sensors(), "typical": typical_sensors(robot.limit("torque"))}
+    kinds = {"perfect": Sensors(), "typical": typical_sensors(torque_limits(robot))}
     like = str(values.pop("like", "perfect"))
     if like not in kinds:
         raise UnknownNameError("set of sensors", like, kinds)

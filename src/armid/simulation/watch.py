@@ -69,9 +69,7 @@ class Watch:
         beyond = np.maximum(self.lower - q, q - self.upper)
         worst = int(np.argmax(beyond))
         if beyond[worst] > 0.0:
-            return ending_fault(
-                "position-limit", f"joint {self.names[worst]} left its limits: {q[worst]:.4g}", self.names[worst]
-            )
+            return self.beyond_limits(k, worst, float(q[worst]))
         gap = np.abs(q - self.q_ref[k])
         worst = int(np.argmax(gap - self.reach))
         return ending_fault(
@@ -81,6 +79,16 @@ class Watch:
             "another --rotor-ratio)",
             self.names[worst],
         )
+
+    def beyond_limits(self, k: int, joint: int, q: float) -> Note:
+        """Where it is, where it may be and where it was sent [rad or m], and what keeps it within."""
+        low, high = self.lower[joint] + self.POSITION_SLACK, self.upper[joint] - self.POSITION_SLACK
+        text = (
+            f"joint {self.names[joint]} left its limits: at {q:.4g}, allowed {low:.4g} to {high:.4g}, commanded "
+            f"{self.q_ref[k, joint]:.4g} (follow closer with --controller computed-torque, move slower, or leave more room: "
+            "armid design --margin)"
+        )
+        return ending_fault("position-limit", text, self.names[joint])
 
     def collision(self, data: Any) -> Note:
         bodies = self.plant.model.geom_bodyid[data.contact.geom[0]]

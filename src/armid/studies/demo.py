@@ -27,6 +27,7 @@ from armid.kernels.compiled import thread_count
 from armid.logs.check import read_log
 from armid.logs.conditioning import Conditioning
 from armid.logs.log import Log
+from armid.motions.needed_torque import torque_limits
 from armid.motions.sample_table import save_csv
 from armid.motions.trajectory import Trajectory
 from armid.motions.trajectory_files import save_trajectory
@@ -317,7 +318,7 @@ def designed(robot: Robot, story: Story, repetitions: int) -> Design:
 
 def _record(robot: Robot, specimen: Robot, motion: Trajectory, story: Story) -> Simulation:
     """A motion of the specimen, its controller knowing only the description, its motor torque read by realistic sensors."""
-    sensors: Sensors = replace(typical_sensors(robot.limit("torque")), torque=None)
+    sensors: Sensors = replace(typical_sensors(torque_limits(robot)), torque=None)
     if story.fault is Mistake.LAG:
         sensors = replace(sensors, lag=ChannelLag(torque=0.015, motor=0.015))
     ticks = round(motion.duration * Physics().control_rate_hz) + 1

@@ -19,6 +19,7 @@ from armid.identification.settings import Identification
 from armid.logs.check import check_log
 from armid.logs.conditioning import Conditioning
 from armid.motions.fourier import FourierTrajectory
+from armid.motions.needed_torque import torque_limits
 from armid.motions.spline import SplineTrajectory
 from armid.motions.trajectory import Trajectory
 from armid.parameters.effects import Effects, TorqueSide
@@ -68,7 +69,7 @@ def rank_motions(robot: Robot, motions: Sequence[Trajectory], *, seed: int = 0) 
 def _run_one(robot: Robot, index: int, motion: Trajectory, truth: dict[str, float], seed: int) -> Ranked:
     """One motion, run, logged, identified and scored."""
     twice = motion.repeated(2) if isinstance(motion, FourierTrajectory | SplineTrajectory) else motion
-    log = measure(run_motion(robot, twice), typical_sensors(robot.limit("torque")), declared=robot, seed=seed)
+    log = measure(run_motion(robot, twice), typical_sensors(torque_limits(robot)), declared=robot, seed=seed)
     train, held_out = check_log(log, robot).split(0.5)
     settings = Identification(effects=_EFFECTS, conditioning=Conditioning(), seed=seed)
     estimate = run_identification(robot, [train], [held_out], settings).estimate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import atan2, hypot
@@ -22,6 +23,14 @@ from armid.robot.urdf.tree import MOVING, UNSUPPORTED, Urdf, UrdfJoint
 
 _TIP_NAMES = ("tool0", "tcp", "tool", "flange", "ee_link", "ee")
 """What tips are usually called, most specific first; decides between frames fixed to the same last link."""
+
+_TIP_WORDS = frozenset({*_TIP_NAMES, "eef", "effector", "endeffector", "grasp", "grasptarget"})
+"""Words in the names of tips that are called something longer: `tool_frame`, `end_effector_link`."""
+
+_SENSOR_WORDS = frozenset(
+    {"camera", "cam", "optical", "depth", "color", "imu", "lidar", "laser", "sensor", "accelerometer"}
+)
+"""Words in the names of what an arm carries beside its tool."""
 
 _GRIPPER_WORDS = (
     "gripper",
@@ -78,7 +87,14 @@ def parse_urdf(
     if base is None:
         first = _after_free_joints(urdf, first, last, notes)
     path = path_between(urdf, first, last, where)
+    notes = _without_limits_elsewhere(notes, urdf, path)
     return _robot(urdf, path, first, last, notes, source or Source(path=where))
+
+
+def _without_limits_elsewhere(notes: list[Note], urdf: Urdf, path: list[UrdfJoint]) -> list[Note]:
+    """The notes less those on limits of joints off the arm, which nothing uses."""
+    elsewhere = set(urdf.joints) - {joint.name for joint in path}
+    return [note for note in notes if not (note.code.startswith("limits-") and note.subject in elsewhere)]
 
 
 def _known(urdf: Urdf, name: str) -> str:
@@ -240,11 +256,19 @@ def _fixed_leaves(urdf: Urdf, link: str) -> list[str]:
 
 
 def _preferred(names: list[str]) -> str:
-    for usual in _TIP_NAMES:
-        for name in names:
-            if name == usual or name.endswith(("_" + usual, "-" + usual)):
-                return name
-    return names[0]
+    """Of frames fixed to one link the one most like a tip by its name; the first of several as good."""
+    return min(names, key=_rank_as_tip)
+
+
+def _rank_as_tip(name: str) -> int:
+    """0 for the most usual name of a tip; sensors come last."""
+    for rank, usual in enumerate(_TIP_NAMES):
+        if name == usual or name.endswith(("_" + usual, "-" + usual)):
+            return rank
+    words = set(re.split(r"[^a-z0-9]+", name.lower()))
+    if words & _SENSOR_WORDS:
+        return len(_TIP_NAMES) + 2
+    return len(_TIP_NAMES) + (0 if words & _TIP_WORDS else 1)
 
 
 @dataclass(kw_only=True)

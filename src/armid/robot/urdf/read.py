@@ -51,6 +51,8 @@ class _Reader(Attributes):
         joints = {element.attributes["name"]: self.joint(element) for element in self.unique(root, "joint")}
         if not links:
             raise self.error(root, "no <link>", "is this a URDF file?")
+        implied = _implied_world(links, joints)
+        links |= implied
         _check_references(self, links, joints)
         self.note_rounded()
         return Urdf(
@@ -61,6 +63,7 @@ class _Reader(Attributes):
             element=root,
             notes=tuple(self.notes),
             rotors=self.rotors(root),
+            implied=tuple(implied),
         )
 
     def rotors(self, root: XmlElement) -> dict[str, float]:
@@ -222,28 +225,60 @@ class _Reader(Attributes):
             if values["lower"] > values["upper"]:
                 problem = f"lower limit {values['lower']:g} is above upper limit {values['upper']:g}"
                 raise self.error(element, problem, "swap them")
-        self._note_degrees(name, kind, values)
+        values = self._meant_angles(name, kind, values)
         for key, ours in (("velocity", "velocity"), ("effort", "torque")):
             value = self.attribute(child, key, 0.0)
             if value < 0.0:
                 raise self.error(element, f"{key} limit {value:g} is negative", "give its magnitude")
-            if value > 0.0:
+            most = _FASTEST if key == "velocity" else _STRONGEST if kind != "prismatic" else LARGEST
+            if most < value < LARGEST:
+                self._note_placeholder(name, f"{key} limit {value:g}")
+            elif value > 0.0:
                 values[ours] = value
             elif key in child.attributes:
                 self.note("limits-empty", f"joint {name!r} has {key} limit 0; none is assumed", name)
         # Exporters write 1e16 for "none".
         return Limits(**{key: value for key, value in values.items() if abs(value) < LARGEST})
 
-    def _note_degrees(self, name: str, kind: str, limits: dict[str, float]) -> None:
-        """Says when angles are so large that they can only be degrees, or a way of saying none."""
+    def _note_placeholder(self, name: str, what: str) -> None:
+        text = f"joint {name!r} has {what}, which no arm has: taken as none (state yours with --limits-file)"
+        self.note("limits-placeholder", text, name)
+
+    def _meant_angles(self, name: str, kind: str, limits: dict[str, float]) -> dict[str, float]:
+        """Position limits as they can be meant: asked about where they can be degrees, none where no unit makes sense."""
         largest = max(map(abs, limits.values()), default=0.0)
-        if kind == "revolute" and _MOST_TURNS * 2.0 * pi < largest < LARGEST:
-            text = f"joint {name!r} has position limits of {largest:g} rad, {largest / (2.0 * pi):.0f} turns: are they degrees?"
+        unit, beyond = ("rad", 360.0 * _MOST_TURNS) if kind == "revolute" else ("m", _LONGEST_SLIDE)
+        if beyond < largest < LARGEST:
+            self._note_placeholder(name, f"position limits of {largest:g} {unit}")
+            return {}
+        turns = largest / (2.0 * pi)
+        if kind == "revolute" and turns > _MOST_TURNS and largest < LARGEST:
+            text = f"joint {name!r} has position limits of {largest:g} rad, {turns:.0f} turns: are they degrees?"
             self.note("limits-degrees", f"{text} (URDF has radians; --limits-file states narrower ones)", name)
+        return limits
 
 
 _MOST_TURNS = 4
-"""To either side that joints of arms have, with cables led through them."""
+"""To either side that joints of arms have, with cables led through them; beyond as many in degrees they say none."""
+_FASTEST = 80.0
+"""[rad/s or m/s] Beyond it a velocity limit says none: of 3,349 in 232 public descriptions the fastest in earnest is 60; then
+come 100, 1000 and 10000, 304 of them."""
+_STRONGEST = 40_000.0
+"""[N m] Beyond it an effort limit says none: arms that lift a tonne need 30,000, placeholders begin at 50,000."""
+_LONGEST_SLIDE = 1000.0
+"""Travel of a slide [m] beyond which its limits are a way of saying none."""
+
+
+_WORLD = "world"
+"""Parent that Drake's descriptions name without a <link> of that name."""
+
+
+def _implied_world(links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> dict[str, UrdfLink]:
+    """The world as a link without a body, where joints hang on it and the file has none of that name."""
+    hanging = [joint for joint in joints.values() if joint.parent == _WORLD]
+    if _WORLD in links or not hanging:
+        return {}
+    return {_WORLD: UrdfLink(_WORLD, None, (), hanging[0].element)}
 
 
 def _check_references(read: Attributes, links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> None:

@@ -35,6 +35,9 @@ def inertial_lines(inertial: FloatArray) -> list[str]:
     ]
 
 
+NO_LIMIT = "1e16"
+"""What says none where the format, and so every other reader, demands a number."""
+
 INERTIA_ATTRIBUTES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 
 

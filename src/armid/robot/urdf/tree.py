@@ -76,6 +76,7 @@ class Urdf:
         element: the outermost element.
         notes: what was odd but readable.
         rotors: reflected rotor inertia of joints that have one in Drake's tags [kg m^2 or kg].
+        implied: links that joints hang on and that the file does not have: the world.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Urdf:
     element: XmlElement
     notes: tuple[Note, ...]
     rotors: dict[str, float] = field(default_factory=dict)
+    implied: tuple[str, ...] = ()
 
     @cached_property
     def _by_parent(self) -> dict[str, list[UrdfJoint]]:

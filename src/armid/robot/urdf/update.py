@@ -15,8 +15,8 @@ from armid.robot.urdf.arm import origin_elements, parse_urdf, path_between
 from armid.robot.urdf.attributes import exact_angle
 from armid.robot.urdf.quoting import quoteattr
 from armid.robot.urdf.read import read_urdf
-from armid.robot.urdf.text import INERTIA_ATTRIBUTES, centred, free_name, inertial_lines, numbers, origin_tag
-from armid.robot.urdf.tree import Urdf, UrdfJoint
+from armid.robot.urdf.text import INERTIA_ATTRIBUTES, NO_LIMIT, centred, free_name, inertial_lines, numbers, origin_tag
+from armid.robot.urdf.tree import MOVING, Urdf, UrdfJoint
 from armid.robot.urdf.xml_edit import Edits
 from armid.robot.urdf.xml_tree import XmlElement
 
@@ -65,6 +65,8 @@ class _Update:
         self.shifts = self._shifts()
 
     def run(self) -> str:
+        for name in self.urdf.implied:  # other programs do not know it
+            self.edits.add(self.urdf.element, [f"<link name={quoteattr(name)}/>"])
         self._joints()
         self._frames()
         self._tip()
@@ -72,6 +74,8 @@ class _Update:
             self._inertial(i)
             self._dynamics(i)
             self._shapes(i)
+        for entry in self.urdf.joints.values():
+            self._demanded_limits(entry)
         return self.edits.apply()
 
     # --- geometry
@@ -302,6 +306,17 @@ class _Update:
         elif element is not None:
             for key, value in changed.items():
                 self.edits.set(element, key, repr(float(value)))
+
+    def _demanded_limits(self, entry: UrdfJoint) -> None:
+        """Limits without which other readers refuse the file, as a number that says none: we had read the joint as unlimited."""
+        element = entry.element.first("limit")
+        if element is not None and entry.kind in MOVING:
+            for key in ("effort", "velocity"):
+                if key not in element.attributes:
+                    self.edits.set(element, key, NO_LIMIT)
+        elif element is None and entry.kind in ("revolute", "prismatic"):
+            ends = f'lower="-{NO_LIMIT}" upper="{NO_LIMIT}"'
+            self.edits.add(entry.element, [f'<limit {ends} effort="{NO_LIMIT}" velocity="{NO_LIMIT}"/>'])
 
     def _write(
         self, element: XmlElement, key: str, old: Sequence[float] | FloatArray, new: Sequence[float] | FloatArray

@@ -12,7 +12,7 @@ from armid.robot.elementary import Elementary, product
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from armid.robot.robot import Joint, JointKind, Limits, Link, Robot
 from armid.robot.urdf.quoting import quoteattr
-from armid.robot.urdf.text import free_name, inertial_lines, numbers, origin_tag
+from armid.robot.urdf.text import NO_LIMIT, free_name, inertial_lines, numbers, origin_tag
 from armid.robot.urdf.update import updated_urdf
 
 __all__ = ["new_urdf", "updated_urdf"]
@@ -88,21 +88,24 @@ def _joint(joint: Joint, parent: str, child: str, origin: FloatArray) -> list[st
         f"    {origin_tag(origin)}",
         f'    <axis xyz="{numbers(axis)}"/>',
     ]
-    if limits != Limits():
-        lines.append(f"    <limit {_limit_attributes(limits)}/>")
+    if kind != "continuous" or limits != Limits():
+        lines.append(f"    <limit {_limit_attributes(limits, kind)}/>")
     if joint.drive.viscous or joint.drive.coulomb:
         lines.append(f'    <dynamics damping="{joint.drive.viscous!r}" friction="{joint.drive.coulomb!r}"/>')
     return [*lines, "  </joint>"]
 
 
-def _limit_attributes(limits: Limits) -> str:
-    pairs = (
-        ("lower", limits.lower),
-        ("upper", limits.upper),
-        ("velocity", limits.velocity),
-        ("effort", limits.torque),
-    )
-    return " ".join(f'{key}="{float(value)!r}"' for key, value in pairs if isfinite(value))
+def _limit_attributes(limits: Limits, kind: str) -> str:
+    pairs = [("velocity", limits.velocity), ("effort", limits.torque)]
+    if kind != "continuous":
+        pairs = [("lower", limits.lower), ("upper", limits.upper), *pairs]
+    return " ".join(f'{key}="{_limit(value, key)}"' for key, value in pairs)
+
+
+def _limit(value: float, key: str) -> str:
+    if isfinite(value):
+        return repr(float(value))
+    return f"-{NO_LIMIT}" if key == "lower" else NO_LIMIT
 
 
 def _link(link: Link, T_urdf_link: FloatArray) -> list[str]:

@@ -20,21 +20,26 @@ _MAX_ELEMENTS = 200_000
 """Bounds the memory a hostile file can take."""
 
 _DECLARED = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
+_LATE_DECLARATION = re.compile(r"((?:\s|<!--.*?-->)+)(<\?xml[^>]*\?>)", re.DOTALL)
+"""White space or comments before the declaration: not XML by the letter, though written by hand and read by other programs."""
 _READABLE = {"utf-8", "utf8", "ascii", "us-ascii", "iso-8859-1", "latin-1", "iso-8859-15", "windows-1252", "cp1252"}
 
 
 def decoded(data: bytes, where: str) -> str:
-    """The text of a file: UTF-8, or the encoding an XML declaration names."""
+    """The text of a file: UTF-8, or the encoding an XML declaration names. What stands before the declaration goes behind it."""
     if b"\x00" in data:
         raise RobotError(where, "not text: it holds zero bytes", "expected a URDF or YAML file saved as UTF-8")
-    match = _DECLARED.match(data.removeprefix(b"\xef\xbb\xbf"))
+    content = data.removeprefix(b"\xef\xbb\xbf")
+    match = _DECLARED.match(content.lstrip())
     encoding = match.group(1).decode().lower() if match else "utf-8"
     if encoding not in _READABLE:
         raise RobotError(where, f"encoding {encoding!r} is not read", "save the file as UTF-8")
     try:
-        return data.removeprefix(b"\xef\xbb\xbf").decode(encoding)
+        text = content.decode(encoding)
     except UnicodeDecodeError as error:
         raise RobotError(where, f"not {encoding} text (byte {error.start})", "save the file as UTF-8") from None
+    late = _LATE_DECLARATION.match(text)
+    return text if late is None else late.group(2) + late.group(1) + text[late.end() :]
 
 
 @dataclass(eq=False, kw_only=True)

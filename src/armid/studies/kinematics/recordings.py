@@ -10,6 +10,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.logs.conditioning import Conditioning, condition
 from armid.logs.samples import Samples, concatenated
+from armid.motions.needed_torque import torque_limits
 from armid.motions.trajectory import Trajectory
 from armid.parameters.inertial import from_centre_of_mass
 from armid.robot.robot import Robot
@@ -47,7 +48,7 @@ def carry_out(
 
 def record_runs(nominal: Robot, runs: Sequence[SimulatedRun], cutoff: float, seed: Sequence[int]) -> Samples:
     """Sensor readings of these runs with noise of their own, conditioned."""
-    sensors = typical_sensors(nominal.limit("torque"))
+    sensors = typical_sensors(torque_limits(nominal))
     parts = []
     for k, run in enumerate(runs):
         chance = int(np.random.default_rng([*seed, k]).integers(2**31))
