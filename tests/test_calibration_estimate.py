@@ -367,6 +367,30 @@ def test_compensated_targets_bring_the_real_arm_where_the_nominal_one_would_be(r
         assert np.abs(targets.q - q).max() > 1e-4
 
 
+FIVE_JOINTS = """
+format: armid-robot/1
+name: five
+joints:
+  - {name: a, dh: {d: 0.147, a: 0.033, alpha: pi/2}}
+  - {name: b, dh: {theta: pi/2, a: 0.155}}
+  - {name: c, dh: {a: 0.135}}
+  - {name: d, dh: {theta: pi/2, alpha: pi/2}}
+  - {name: e, dh: {d: 0.2175}}
+"""
+
+
+def test_an_arm_of_five_joints_gives_up_angles_before_positions(rng, tmp_path):
+    """What cannot be turned is left; millimetres that can be mended are."""
+    (tmp_path / "five.yaml").write_text(FIVE_JOINTS)
+    truth = Truth(load_robot(tmp_path / "five.yaml"), rng)
+    q = truth.configurations(20)
+    targets = compensated_targets(truth.model, truth.values, q)
+    before = predicted_poses(truth.model, truth.values, q)[:, :3, 3] - forward_kinematics(truth.robot, q)[:, :3, 3]
+    assert np.median(np.linalg.norm(before, axis=1)) > 1e-3
+    assert np.median(targets.position_error) < 1e-6
+    assert np.median(targets.orientation_error) > 1e-4
+
+
 def test_more_configurations_help_as_predicted(rng):
     truth = Truth(load_robot("ur10e"), rng)
     q = truth.configurations(150)

@@ -190,3 +190,108 @@ def test_a_marker_written_twice_is_an_error():
     near = replace(o, target="again", position=np.add(o.position, [1e-5, 0.0, 0.0]))
     assert twins(replace(m, observations=(o, near))) == []
     assert calibrate(cell.robot, doubled, terms="offset", folds=2).verdict == "untrusted"
+
+
+HEAD = "q1,q2,q3,q4,q5,q6"
+CELLS = "0.1,0.2,0.3,0.4,0.5,0.6"
+
+
+def turned():
+    """A pose: rotation matrix and position."""
+    return matrix_from_euler(np.array([[0.3, -0.4, 0.5]]), "xyz")[0], np.array([1.0, -2.0, 0.5])
+
+
+def matrix_file(path, titles, M):
+    return write(path, f"{HEAD},{','.join(titles)}\n{CELLS},{','.join(repr(float(x)) for x in np.ravel(M))}\n")
+
+
+@pytest.mark.parametrize("rows", [3, 4])
+@pytest.mark.parametrize(
+    "title", [lambda i, j: f"m{i}{j}", lambda i, j: f"T{i + 1}{j + 1}", lambda i, j: f"t_{i + 1}_{j + 1}"]
+)
+def test_homogeneous_matrices_row_by_row(tmp_path, title, rows):
+    R, p = turned()
+    M = np.vstack([np.column_stack([R, p]), [0.0, 0.0, 0.0, 1.0]])[:rows]
+    found = read_poses(matrix_file(tmp_path / "p.csv", [title(i, j) for i in range(rows) for j in range(4)], M), JOINTS)
+    np.testing.assert_allclose(found.observations[0].rotation[0], R, atol=1e-12)
+    np.testing.assert_allclose(found.observations[0].position[0], p)
+    assert found.remarks == ()
+
+
+def test_a_matrix_written_column_by_column_is_refused(tmp_path):
+    R, p = turned()
+    M = np.vstack([np.column_stack([R, p]), [0.0, 0.0, 0.0, 1.0]]).T
+    with pytest.raises(InputError, match=r"line 2: 1.0 in column 'm30'.*0 0 0 1.*column by column"):
+        read_poses(matrix_file(tmp_path / "p.csv", [f"m{i}{j}" for i in range(4) for j in range(4)], M), JOINTS)
+
+
+def test_rotation_matrices_counted_from_zero_and_as_n_o_a(tmp_path):
+    R, p = turned()
+    zero = [f"r{i}{j}" for i in range(3) for j in range(3)]
+    columns = ["nx", "ny", "nz", "ox", "oy", "oz", "ax", "ay", "az", "px", "py", "pz"]
+    for titles, values in ((["x", "y", "z", *zero], [*p, *R.ravel()]), (columns, [*R.T.ravel(), *p])):
+        found = read_poses(matrix_file(tmp_path / "p.csv", titles, values), JOINTS)
+        np.testing.assert_allclose(found.observations[0].rotation[0], R, atol=1e-12)
+        np.testing.assert_allclose(found.observations[0].position[0], p)
+        assert found.remarks == ()
+
+
+@pytest.mark.parametrize(
+    ("title", "factor"),
+    [
+        ("{}_cm", 1e-2),
+        ("{} [in]", 0.0254),
+        ("{} (µm)", 1e-6),
+        ("{}_um", 1e-6),
+        ("{} / mm", 1e-3),
+        ("{} in mm", 1e-3),
+        ("{} mm", 1e-3),
+    ],
+)
+def test_units_in_titles(tmp_path, title, factor):
+    head = ";".join([*(f"A{k} / °" for k in range(1, 7)), *(title.format(axis) for axis in "XYZ")])
+    found = read_poses(write(tmp_path / "p.csv", f"{head}\n{';'.join(['90'] * 6)};1;2;3\n"), JOINTS)
+    np.testing.assert_allclose(found.q, np.full((1, 6), np.pi / 2))
+    np.testing.assert_allclose(found.observations[0].position, factor * np.array([[1.0, 2.0, 3.0]]))
+
+
+def test_an_angle_in_millimetres_is_refused(tmp_path):
+    text = f"q1_mm,q2,q3,q4,q5,q6,x,y,z\n{CELLS},1,2,3\n"
+    with pytest.raises(InputError, match="'q1_mm' is an angle, its unit mm that of a length"):
+        read_poses(write(tmp_path / "p.csv", text), JOINTS)
+
+
+@pytest.mark.parametrize(
+    ("cells", "seconds"),
+    [
+        (("2024-05-01T23:59:30.5", "2024-05-02T00:00:30.5"), 60.0),
+        (("01.05.2024 23:59:30", "02.05.2024 00:00:30"), 60.0),
+        (("23:59:30", "0:00:30"), 60.0),
+        (("10:00", "10:01"), 60.0),
+        (("3.5", "63.5"), 60.0),
+    ],
+)
+def test_dates_and_times_of_day(tmp_path, cells, seconds):
+    rows = "\n".join(f"{cell},{CELLS},1,2,{k}" for k, cell in enumerate(cells))
+    found = read_poses(write(tmp_path / "p.csv", f"timestamp,{HEAD},x,y,z\n{rows}\n"), JOINTS)
+    np.testing.assert_allclose(np.diff(found.conditions["time"]), [seconds])
+    assert found.remarks == ()
+
+
+def test_a_date_that_nobody_understands_costs_nothing_but_the_time(tmp_path):
+    found = read_poses(write(tmp_path / "p.csv", f"Time,{HEAD},x,y,z\nlast Monday,{CELLS},1,2,3\n"), JOINTS)
+    assert "time" not in found.conditions
+    assert any("columns not read: Time" in remark for remark in found.remarks)
+
+
+def test_quoted_decimal_commas_between_commas(tmp_path):
+    cells = ",".join(f'"{x}"'.replace(".", ",") for x in (*ROW, 1.5, 2.5, 3.5))
+    found = read_poses(write(tmp_path / "p.csv", f"{HEAD},x,y,z\n{cells}\n"), JOINTS)
+    np.testing.assert_allclose(found.q, [ROW])
+    np.testing.assert_allclose(found.observations[0].position, [[1.5, 2.5, 3.5]])
+
+
+def test_joints_as_a_recorder_of_a_controller_titles_them(tmp_path):
+    head = ",".join(f"actual_q_{k}" for k in range(6))
+    found = read_poses(write(tmp_path / "p.csv", f"{head},x,y,z\n{CELLS},1,2,3\n"), JOINTS)
+    np.testing.assert_allclose(found.q, [ROW])

@@ -39,6 +39,7 @@ from armid.calibration.judge import (
     parameter_notes,
     unexplained_notes,
 )
+from armid.calibration.neighbours import repeat_notes
 from armid.calibration.noise import VectorLoss
 from armid.calibration.physics import load_notes, physics_notes, range_notes
 from armid.calibration.poses_table import PosesMapping
@@ -374,6 +375,7 @@ def _calibrated(
     notes += pattern_notes(patterns) + physics_notes(chosen) + load_notes(chosen, measurements)
     if validate is not None:
         notes += range_notes(robot.joint_names, measurements.q, validate.q, "held-out rows")
+        notes += repeat_notes(measurements, validate)
     compensation = None if targets is None else compensated(robot, chosen.model, chosen.after.values, targets)
     if compensation is not None:
         notes += range_notes(robot.joint_names, measurements.q, compensation.wanted.q, "targets")

@@ -80,7 +80,7 @@ def choose(fits: Sequence[KinematicFit], measurements: Measurements) -> int:
         return best
     errors = [by_group(*left_out_errors(f, measurements).main, measurements) for f in fits]
     for k in range(1, len(fits)):
-        if measurements.n_equations < _EQUATIONS_PER_PARAMETER * fits[k].after.selection.kept.sum():
+        if measurements.n_distinct_equations < _EQUATIONS_PER_PARAMETER * fits[k].after.selection.kept.sum():
             continue
         if paired_t(errors[best], errors[k]) > sure(len(errors[k])):
             best = k

@@ -43,6 +43,10 @@ shrinks, so that ordinary targets converge as fast as by Newton's own steps."""
 _STALLED = 1e3
 """Damping beyond which a step no longer moves anything: the target is as near as it gets."""
 
+_POSITION_FIRST = 1e-2
+"""[m] What a radian counts as where a pose cannot be reached: an arm of four or five joints that cannot turn by the milliradian
+that is missing shall not give up the millimetre that it can mend. Of a position about a ten-thousandth of that angle is left."""
+
 
 @dataclass(frozen=True, eq=False)
 class CompensatedTargets:
@@ -77,7 +81,8 @@ def compensated_targets(
 
     Damped Newton steps on the calibrated model with the Jacobian of its geometry; terms a description cannot hold
     (eccentricity, compliance) enter the pose and change that Jacobian by less than a thousandth. A step that does not
-    come nearer is not taken: at a singular pose the joints stay near where they were instead of turning round.
+    come nearer is not taken: at a singular pose the joints stay near where they were instead of turning round. Of a pose that
+    cannot be reached the position comes first (`_POSITION_FIRST`).
 
     Args:
         model, values: the calibrated arm.
@@ -87,21 +92,45 @@ def compensated_targets(
     q = np.array(samples("q_nominal", q_nominal, model.robot.n_joints))
     wanted = forward_kinematics(model.robot, q) if poses is None else np.asarray(poses, dtype=np.float64)
     arm = calibrated_robot(model, values)
-    e = _twist_to(predicted_poses(model, values, q), wanted)
-    damping = np.full(len(q), _DAMPING)
+    q, e = _approached(model, values, arm, q, wanted)
+    short = np.abs(e).max(axis=1, initial=0.0) > _REACHED
+    if short.any():
+        again, left = _approached(model, values, arm, q[short], wanted[short], lever=_POSITION_FIRST)
+        nearer = np.linalg.norm(left[:, :3], axis=1) < np.linalg.norm(e[short, :3], axis=1)
+        rows = np.flatnonzero(short)[nearer]
+        q[rows], e[rows] = again[nearer], left[nearer]
+    lower, upper = model.robot.limit("lower"), model.robot.limit("upper")
+    inside: npt.NDArray[np.bool_] = np.all((q >= lower) & (q <= upper), axis=1, keepdims=True)[:, 0]
+    return CompensatedTargets(q, np.linalg.norm(e[:, :3], axis=1), np.linalg.norm(e[:, 3:], axis=1), inside)
+
+
+def _approached(
+    model: KinematicModel, values: FloatArray, arm: Robot, q: FloatArray, wanted: FloatArray, *, lever: float = 1.0
+) -> tuple[FloatArray, FloatArray]:
+    """Joint positions as near to the wanted poses as damped steps come, and the twist that is left, shape [n, 6].
+
+    Args:
+        model, values, arm: the calibrated arm, with and without the terms of its encoders.
+        q: start, shape [n, n_joints].
+        wanted: T_base_tip, shape [n, 4, 4].
+        lever: what a radian counts as [m].
+    """
+    weight = np.repeat([1.0, lever], 3)
+    q = np.array(q)
+    e = weight * _twist_to(predicted_poses(model, values, q), wanted)
+    damping = np.full(len(q), _DAMPING * lever)
     for _ in range(_ITERATIONS):
         open_ = (np.abs(e).max(axis=1, initial=0.0) > _EXACT) & (damping < _STALLED)
         if not open_.any():
             break
-        trial = q[open_] + _damped_step(jacobian(arm, q[open_]), e[open_], damping[open_])
-        left = _twist_to(predicted_poses(model, values, trial), wanted[open_])
+        J = weight[:, np.newaxis] * jacobian(arm, q[open_])
+        trial = q[open_] + _damped_step(J, e[open_], damping[open_])
+        left = weight * _twist_to(predicted_poses(model, values, trial), wanted[open_])
         better = np.linalg.norm(left, axis=1) < np.linalg.norm(e[open_], axis=1)
         rows = np.flatnonzero(open_)
         q[rows[better]], e[rows[better]] = trial[better], left[better]
         damping[rows] *= np.where(better, 0.1, 10.0)
-    lower, upper = model.robot.limit("lower"), model.robot.limit("upper")
-    inside: npt.NDArray[np.bool_] = np.all((q >= lower) & (q <= upper), axis=1, keepdims=True)[:, 0]
-    return CompensatedTargets(q, np.linalg.norm(e[:, :3], axis=1), np.linalg.norm(e[:, 3:], axis=1), inside)
+    return q, e / weight
 
 
 def _damped_step(J: FloatArray, e: FloatArray, damping: FloatArray) -> FloatArray:

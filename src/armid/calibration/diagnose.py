@@ -201,9 +201,9 @@ def _check_counts(robot: Robot, measurements: Measurements) -> None:
         if name not in measurements.places
     )
     groups = len(np.unique(measurements.group))
-    if measurements.n_equations <= frames or groups < 3:
+    if measurements.n_distinct_equations <= frames or groups < 3:
         raise MeasurementError(
-            f"{measurements.n_equations} equations from {groups} configurations cannot even place sensor and tool "
+            f"{measurements.n_distinct_equations} equations from {groups} configurations cannot even place sensor and tool "
             f"({frames} unknowns), let alone the arm: measure at least {max(3, -(-frames // 3))} different configurations, "
             "better five times as many as joints"
         )
@@ -329,12 +329,13 @@ def misfit_notes(fit: KinematicFit, measurements: Measurements) -> list[Note]:
     """Fewer equations than parameters, and joints that never moved."""
     notes = []
     wanted = int(np.count_nonzero([p.rank < 3 for p in fit.model.parameters]))
-    if measurements.n_equations < wanted:
+    if measurements.n_distinct_equations < wanted:
         notes.append(
             Note(
                 "few-equations",
                 Severity.WARNING,
-                f"{measurements.n_equations} equations for {wanted} parameters: the prior decides the rest; measure more",
+                f"{measurements.n_distinct_equations} equations for {wanted} parameters: the prior decides the rest; "
+                "measure more",
             )
         )
     found = _misfit_of(fit.before.residuals)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit, refit
+from armid.calibration.neighbours import is_motion
 from armid.calibration.tool_error import ErrorTable, by_group, error_table, group_means, joined_tables
 from armid.cluster.workers import InProcess, Workers, in_order
 from armid.estimation.paired import paired_t, sure, trimmed
@@ -118,11 +119,16 @@ def kept_together(measurements: Measurements) -> IntArray:
 
 
 def folds_of(measurements: Measurements, rng: np.random.Generator, count: int | None = None) -> tuple[str, list[Mask]]:
-    """Masks of configurations to keep aside, whole groups at a time, and how to call it."""
+    """Masks of configurations to keep aside, whole groups at a time, and how to call it.
+
+    Of a motion, whose neighbours stand next to one another, consecutive ones are kept aside together (`is_motion`).
+    """
     unit = kept_together(measurements)
     groups = np.unique(unit)
     n = len(groups)
     if count is None:
+        if _is_motion(measurements, groups, unit):
+            return _folds_of_motion(measurements, n)
         few = n if n <= _LEAVE_ONE_OUT else 2 * _FOLDS
         count = few if n <= _MANY_FOLDS else _FOLDS if n <= _K_FOLD else 1
     shuffled = rng.permutation(groups)
@@ -132,6 +138,23 @@ def folds_of(measurements: Measurements, rng: np.random.Generator, count: int | 
     count = min(count, n)
     how = f"leave-one-out over {n} configurations" if count == n else f"{count}-fold over {n} configurations"
     return how, [np.isin(unit, shuffled[k::count]) for k in range(count)]
+
+
+def _is_motion(measurements: Measurements, groups: IntArray, unit: IntArray) -> bool:
+    if len(groups) < 2 * _FOLDS:
+        return False
+    shuffled = np.random.default_rng(0).permutation(groups)
+    scattered = [np.isin(unit, shuffled[k::_FOLDS]) for k in range(_FOLDS)]
+    return is_motion(measurements, scattered, row_blocks(measurements, _FOLDS))
+
+
+def _folds_of_motion(measurements: Measurements, count: int) -> tuple[str, list[Mask]]:
+    """Blocks of consecutive configurations, and how to call it."""
+    blocks = row_blocks(measurements, 2 * _FOLDS)
+    along = f"over {count} configurations of a motion, neighbours kept aside together"
+    if count <= _K_FOLD:
+        return f"{len(blocks)}-fold {along}", blocks
+    return f"3 parts of {len(blocks)} kept aside {along}", [np.logical_or.reduce(blocks[1::3])]
 
 
 def row_blocks(measurements: Measurements, count: int) -> list[Mask]:
@@ -297,7 +320,7 @@ _LEAST_FREE = 0.25
 
 def _free_share(fit: KinematicFit, measurements: Measurements) -> float:
     """Share of the equations that a fit leaves over."""
-    return max(_LEAST_FREE, 1.0 - float(fit.after.selection.kept.sum()) / max(measurements.n_equations, 1))
+    return max(_LEAST_FREE, 1.0 - float(fit.after.selection.kept.sum()) / max(measurements.n_distinct_equations, 1))
 
 
 def start_of(fit: KinematicFit) -> KinematicFit:

@@ -154,7 +154,7 @@ def overfit_notes(fit: KinematicFit, measurements: Measurements, held_out: HeldO
     if not len(fitted) or not len(unseen) or unseen.mean() <= OVERFITTED.value * fitted.mean():
         return []
     unit = "mm" if len(held_out.after.position) else "mrad"
-    kept, equations = int(fit.after.selection.kept.sum()), measurements.n_equations
+    kept, equations = int(fit.after.selection.kept.sum()), measurements.n_distinct_equations
     said = f"the error after the fit ({1e3 * fitted.mean():.2g} {unit}) is no measure of the arm: "
     unlike = f"{1e3 * unseen.mean():.2g} {unit} on configurations it has not seen"
     if equations > _ENOUGH_EQUATIONS * kept:

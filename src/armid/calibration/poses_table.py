@@ -12,6 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.calibration.pose_titles import (
+    ANGLE_FACTORS,
+    LENGTH_FACTORS,
+    NUMBERED_JOINT,
+    QUATERNION,
+    as_quaternion,
+    matrix_entries,
+    plain,
+)
 from armid.calibration.poses_text import (
     cells_of,
     delimiter_of,
@@ -200,22 +209,6 @@ def _number_hint(cell: str) -> str:
     return "write decimal points" if "," in cell else "expected a number or an empty cell"
 
 
-_UNIT = re.compile(r"[\s_]*[\[(]\s*(mm|m|rad|deg|degrees?|degc|c|[°º])\s*[\])]$|_(mm|m|rad|deg)$")
-
-
-def _plain(title: str) -> tuple[str, str]:
-    """Lower-case name and unit of a header cell."""
-    text = title.strip().lower()
-    match = _UNIT.search(text)
-    if match is None:
-        return text, ""
-    unit = match.group(1) or match.group(2) or ""
-    return text[: match.start()].strip(), {"°": "deg", "º": "deg", "degree": "deg", "degrees": "deg"}.get(unit, unit)
-
-
-_NUMBERED_JOINT = re.compile(r"(q|j|joint|axis|a|theta)[_ ]?(\d+)$")
-
-
 def column_names(path: str | Path) -> tuple[str, ...]:
     """Plain lower-case names of the columns, from the header line alone.
 
@@ -224,29 +217,12 @@ def column_names(path: str | Path) -> tuple[str, ...]:
     """
     numbered = _numbered(table_text(Path(path)))
     header = numbered[_header(numbered)[0]][1] if numbered else ""
-    return tuple(_plain(cell)[0] for cell in cells_of([header], delimiter_of(header))[0])
+    return tuple(plain(cell)[0] for cell in cells_of([header], delimiter_of(header))[0])
 
 
 def _numbered(text: str) -> list[tuple[int, str]]:
     """Lines with their numbers, without empty ones and remarks."""
     return [(i + 1, line) for i, line in enumerate(text.splitlines()) if line.strip() and not line.startswith("#")]
-
-
-_QUATERNION = ("qw", "qx", "qy", "qz")
-"""What Q0..Q3 are where other columns are the joints: quaternions as trackers write them, scalar first."""
-
-
-def _titled(titles: Sequence[str]) -> list[str]:
-    """Titles with Q0..Q3 (or q0..q3) read as a quaternion where other columns are the joints; with a Q4 they are joints."""
-    for letter in "Qq":
-        four = [f"{letter}{k}" for k in range(4)]
-        others = [t for t in titles if t not in four and _NUMBERED_JOINT.fullmatch(_plain(t)[0])]
-        if letter == "q":
-            others = [t for t in others if t[0].lower() != "q"]
-        if set(four) <= set(titles) and f"{letter}4" not in titles and others:
-            ours = dict(zip(four, _QUATERNION, strict=True))
-            return [ours.get(title, title) for title in titles]
-    return list(titles)
 
 
 def _keys(path: Path, titles: Sequence[str]) -> list[tuple[str, str]]:
@@ -255,7 +231,7 @@ def _keys(path: Path, titles: Sequence[str]) -> list[tuple[str, str]]:
     Raises:
         InputError: a title that appears twice.
     """
-    names = [_plain(title) for title in titles]
+    names = [plain(title) for title in titles]
     count = Counter(name for name, _ in names)
     out = []
     for title, (name, unit) in zip(titles, names, strict=True):
@@ -280,9 +256,8 @@ def read_table(path: str | Path) -> PosesTable:
     rows = cells_of([line for _, line in numbered], delimiter)
     rows = _without_empty_end(rows)
     titles = [cell.strip() for cell in rows[0]]
-    titles = _titled(with_units(titles, cells_of([units], delimiter)[0][: len(titles)]) if units else titles)
-    if delimiter != ",":
-        rows = with_points(path, rows, lines)
+    titles = as_quaternion(with_units(titles, cells_of([units], delimiter)[0][: len(titles)]) if units else titles)
+    rows = with_points(path, rows, lines)
     if all(is_number(title) for title in titles):
         raise InputError(
             path, "the first line is numbers", "a header line must name the columns (q1, ..., x, y, z, ...)"
@@ -291,6 +266,8 @@ def read_table(path: str | Path) -> PosesTable:
         if len(cells) != len(titles):
             raise InputError(f"{path}, line {number}", f"{len(cells)} cells", _unequal(cells, titles, delimiter))
     names = _keys(path, titles)
+    entries = matrix_entries([name for name, _ in names])
+    names = [(entries.get(name, name), unit) for name, unit in names]
     columns = {name: [cells[k].strip() for cells in rows[1:]] for k, (name, _) in enumerate(names)}
     return PosesTable(
         where=path.name,
@@ -329,7 +306,7 @@ def _unequal(cells: Sequence[str], titles: Sequence[str], delimiter: str | None)
 
 def _key_of(table: PosesTable, title: str) -> str:
     """The plain name of a column that a mapping calls by its title."""
-    return next((name for name, own in table.titles.items() if own == title), _plain(title)[0])
+    return next((name for name, own in table.titles.items() if own == title), plain(title)[0])
 
 
 def renamed_columns(table: PosesTable, columns: Mapping[str, str]) -> PosesTable:
@@ -338,7 +315,7 @@ def renamed_columns(table: PosesTable, columns: Mapping[str, str]) -> PosesTable
     Raises:
         InputError: a column that the file does not have.
     """
-    ours = {_key_of(table, title): _plain(name)[0] for name, title in columns.items()}
+    ours = {_key_of(table, title): plain(name)[0] for name, title in columns.items()}
     lost = [title for title in columns.values() if _key_of(table, title) not in table.columns]
     if lost:
         raise InputError(
@@ -368,7 +345,7 @@ def joint_columns(table: PosesTable, joint_names: Sequence[str], mapping: PosesM
                 f"the robot has {len(joint_names)} joints; columns: {', '.join(table.titles.values())}",
             )
         return wanted
-    named = [name if name in table.columns else _plain(name)[0] for name in joint_names]
+    named = [name if name in table.columns else plain(name)[0] for name in joint_names]
     if all(name in table.columns for name in named):
         _check_quaternion(table, named)
         return named
@@ -406,7 +383,7 @@ def _numbered_joints(table: PosesTable) -> dict[str, dict[int, str]]:
     """Columns that end in a number, by what stands before it."""
     out: dict[str, dict[int, str]] = {}
     for name in table.columns:
-        if match := _NUMBERED_JOINT.fullmatch(name):
+        if match := NUMBERED_JOINT.fullmatch(name):
             out.setdefault(match.group(1), {})[int(match.group(2))] = name
     return out
 
@@ -429,7 +406,7 @@ def _check_quaternion(table: PosesTable, joints: Sequence[str]) -> None:
         four = [f"{letter}{k}" for k in range(1, 5)]
         if set(four) <= set(table.columns) - set(joints) and f"{letter}5" not in table.columns:
             first, last = (
-                ", ".join(f"{a}: {table.titles[b]}" for a, b in zip(_QUATERNION, x, strict=True))
+                ", ".join(f"{a}: {table.titles[b]}" for a, b in zip(QUATERNION, x, strict=True))
                 for x in (four, four[3:] + four[:3])
             )
             raise InputError(
@@ -440,9 +417,21 @@ def _check_quaternion(table: PosesTable, joints: Sequence[str]) -> None:
 
 
 def scale(table: PosesTable, name: str, mapping: PosesMapping, *, length: bool) -> float:
-    """Factor to SI of a column: its own header first, then the mapping."""
-    unit = table.units[name] or (mapping.lengths if length else mapping.angles) or ""
-    return {"mm": 1e-3, "deg": np.pi / 180.0}.get(unit, 1.0)
+    """Factor to SI of a column: its own header first, then the mapping.
+
+    Raises:
+        InputError: an angle in a unit of length, or the other way round.
+    """
+    factors, others = (LENGTH_FACTORS, ANGLE_FACTORS) if length else (ANGLE_FACTORS, LENGTH_FACTORS)
+    unit = table.units[name]
+    if unit in others:
+        kinds = ("a length", "an angle") if length else ("an angle", "a length")
+        raise InputError(
+            table.where,
+            f"column {table.titles[name]!r} is {kinds[0]}, its unit {unit} that of {kinds[1]}",
+            f"correct the title: {', '.join(factors)}",
+        )
+    return factors.get(unit or (mapping.lengths if length else mapping.angles) or "", 1.0)
 
 
 def stacked(table: PosesTable, names: Sequence[str], mapping: PosesMapping, *, length: bool) -> FloatArray:

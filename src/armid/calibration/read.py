@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.calibration.pose_titles import ANGLE_FACTORS, LAST_ROW, LENGTH_FACTORS
 from armid.calibration.poses_table import (
     PosesMapping,
     PosesTable,
@@ -24,9 +25,16 @@ from armid.calibration.poses_table import (
     scale,
     stacked,
 )
-from armid.calibration.read_conditions import TEMPERATURE, TIME, conditions, measured_torque, torque_columns
+from armid.calibration.read_conditions import (
+    TEMPERATURE,
+    TIME,
+    conditions,
+    measured_torque,
+    torque_columns,
+    unread_conditions,
+)
 from armid.calibration.read_constraints import SIGMA_DISTANCE, TARGET, constraint_observations
-from armid.calibration.read_orientations import angles_as, matrices, quaternions
+from armid.calibration.read_orientations import angles_as, check_last_row, matrices, quaternions
 from armid.calibration.words import QUATERNION_ORDERS
 from armid.errors import InputError
 from armid.kinematics.measurement import KnownPlace, Measurements, Observations, Observed, with_covariance
@@ -148,6 +156,7 @@ def read_poses(
     given = table
     table = table.without(joints)  # A joint may be called anything: T is then no time, X no position.
     check_twins(table)
+    check_last_row(table)
     observations = [*_frame_observations(table, joints, mapping), *constraint_observations(table, mapping)]
     if not observations:
         raise InputError(
@@ -185,7 +194,8 @@ def _remarks(
 ) -> tuple[str, ...]:
     """What of the file was not used: columns nobody understood, rows without a measurement."""
     used = {*joints, *TARGET, *_GROUP, *_SETUP, *_BODY, *TEMPERATURE, *TIME, *SIGMA_DISTANCE}
-    used |= {*torque_columns(table, joint_names)}
+    used |= {*torque_columns(table, joint_names), *LAST_ROW}
+    used -= set(unread_conditions(table))
     for columns in _target_columns(table.without(joints), joints).values():
         used |= {*columns.position, *columns.orientation, *columns.sigma_position, *columns.sigma_orientation}
         used |= {*columns.covariance, *columns.place}
@@ -361,6 +371,6 @@ def _like(table: PosesTable, measured: Sequence[str], mapping: PosesMapping) -> 
     """The mapping for deviations that do not name their unit: it is that of what was measured."""
     unit = table.units[measured[0]] if measured else ""
     mapping = _of_orientation(mapping)
-    if unit in ("mm", "m"):
+    if unit in LENGTH_FACTORS:
         return replace(mapping, lengths=unit)
-    return replace(mapping, angles=unit) if unit in ("deg", "rad") else mapping
+    return replace(mapping, angles=unit) if unit in ANGLE_FACTORS else mapping

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -44,19 +47,65 @@ def measured_torque(table: PosesTable, joint_names: Sequence[str]) -> FloatArray
 
 
 TEMPERATURE = ("temp", "temp_c", "temperature", "temperature_c")
-TIME = ("t", "time", "timestamp", "stamp")
+TIME = ("t", "time", "timestamp", "stamp", "datetime", "date_time")
 
 
 def conditions(table: PosesTable) -> dict[str, FloatArray]:
-    """Temperature and time, where there are such columns."""
+    """Temperature and time [s], where there are such columns and they can be read."""
     out = {}
     for label, names in (
         ("temperature", TEMPERATURE),
         ("time", TIME),
     ):
         column = find(table, names)
-        if column is not None:
-            values = table.numbers(column)
-            if np.isfinite(values).all():
-                out[label] = values
+        values = None if column is None else _amounts(table, column)
+        if values is not None and np.isfinite(values).all():
+            out[label] = values
     return out
+
+
+def unread_conditions(table: PosesTable) -> tuple[str, ...]:
+    """Columns of temperature and time in words or dates that nobody here understands."""
+    columns = (find(table, names) for names in (TEMPERATURE, TIME))
+    return tuple(column for column in columns if column is not None and _amounts(table, column) is None)
+
+
+def _amounts(table: PosesTable, column: str) -> FloatArray | None:
+    """A column as numbers, dates and times as seconds; None where it holds neither."""
+    cells = table.columns[column]
+    try:
+        return np.array([float(cell) if cell else np.nan for cell in cells])
+    except ValueError:
+        pass
+    times = [_seconds(cell) for cell in cells]
+    known = np.array([np.nan if time is None else time for time in times])
+    return None if None in times else _past_midnight(known)
+
+
+_DATES = ("%d.%m.%Y %H:%M:%S.%f", "%d.%m.%Y %H:%M:%S", "%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S")
+"""Dates that are not as in ISO 8601; a month before its day is left unread, since nothing tells it from the reverse."""
+_TIME_OF_DAY = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?$")
+
+
+def _seconds(cell: str) -> float | None:
+    """A time of day or a date with one, in seconds; None when it is neither."""
+    if match := _TIME_OF_DAY.match(cell):
+        hours, minutes, seconds = match.groups()
+        return 3600.0 * int(hours) + 60.0 * int(minutes) + float((seconds or "0").replace(",", "."))
+    with suppress(ValueError):
+        return datetime.fromisoformat(cell).replace(tzinfo=UTC).timestamp()
+    for form in _DATES:
+        with suppress(ValueError):
+            return datetime.strptime(cell, form).replace(tzinfo=UTC).timestamp()
+    return None
+
+
+_DAY = 86_400.0
+
+
+def _past_midnight(times: FloatArray) -> FloatArray:
+    """Times of day that go on counting where a day ends: the clock falls back by more than half of one."""
+    if times.max() > 2.0 * _DAY:
+        return times
+    falls = np.diff(times, prepend=times[0]) < -0.5 * _DAY
+    return times + _DAY * np.cumsum(falls)

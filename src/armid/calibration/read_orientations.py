@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.calibration.pose_titles import LAST_ROW
 from armid.calibration.poses_table import PosesTable
 from armid.calibration.words import QUATERNION_ORDERS
 from armid.errors import InputError
@@ -38,6 +39,21 @@ def quaternions(table: PosesTable, raw: FloatArray, seen: Mask, reading: str) ->
     unit = np.where(seen[:, np.newaxis], raw, [1.0, 0.0, 0.0, 0.0]) / np.where(seen, norm, 1.0)[:, np.newaxis]
     # Columns named qw qx qy qz that really hold x y z w: the first column is x.
     return matrix_from_quaternion(unit if reading == QUATERNION_ORDERS[0] else np.roll(unit, 1, axis=1))
+
+
+def check_last_row(table: PosesTable) -> None:
+    """Refuses homogeneous matrices whose last row is not 0 0 0 1: they were written column by column, or are none."""
+    present = [
+        (name, value) for name, value in zip(LAST_ROW, (0.0, 0.0, 0.0, 1.0), strict=True) if name in table.columns
+    ]
+    for name, value in present:
+        bad = np.flatnonzero(np.abs(table.numbers(name) - value) > _NOT_UNIT)
+        if len(bad):
+            raise InputError(
+                f"{table.where}, line {table.lines[bad[0]]}",
+                f"{table.columns[name][bad[0]]} in column {table.titles[name]!r}: the last row of a pose is 0 0 0 1",
+                "titles count row, then column; exchange the two where the matrix was written column by column",
+            )
 
 
 def matrices(table: PosesTable, raw: FloatArray, seen: Mask) -> FloatArray:

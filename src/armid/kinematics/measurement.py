@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -210,7 +211,7 @@ class Measurements:
         q: drive positions [rad or m], shape [n, n_joints].
         observations: what was seen.
         groups: configurations with the same number belong together and are never split between fitting and
-            checking, shape [n]; by default equal joint positions form a group.
+            checking, shape [n]; by default equal and nearly equal joint positions form a group.
         labels: where each configuration came from (`file:line`).
         conditions: further columns that came with the rows (`temperature`, `time`, ...), shape [n] each.
         places: targets whose place on a rigid body is known; any other target is a body of its own.
@@ -254,6 +255,15 @@ class Measurements:
     def n_equations(self) -> int:
         return sum(len(o) * len(o.quantity.channels) for o in self.observations)
 
+    @cached_property
+    def n_distinct_equations(self) -> int:
+        """Equations of configurations that differ: of a repeated one they show the instrument again, and nothing of the arm."""
+        seen: dict[tuple[str, str, Observed], list[IntArray]] = {}
+        for o in self.observations:
+            ends = self.group[o.rows if o.other_rows is None else o.other_rows]
+            seen.setdefault((o.setup, o.target, o.quantity), []).append(np.column_stack([self.group[o.rows], ends]))
+        return sum(len(key[2].channels) * len(np.unique(np.concatenate(pairs), axis=0)) for key, pairs in seen.items())
+
     def subset(self, kept: npt.NDArray[np.bool_]) -> Measurements:
         """Only these configurations (mask of shape [n]); a length stays when both its ends do."""
         new_rows = np.cumsum(kept) - 1
@@ -275,11 +285,88 @@ class Measurements:
         )
 
 
+_SAME_PLACE = 0.02
+"""[rad or m] Joint positions within which a configuration is the same as another: errors of half a millimetre or half a
+milliradian, as arms have them, change by 10 um there, which is what trackers see. A program that is run again, or a pose that is
+held, differs by less."""
+
+
 def _same_configuration(q: FloatArray) -> IntArray:
-    """A number per row, equal for rows with identical joint positions, in order of appearance."""
+    """A number per row, equal for rows with equal or nearly equal joint positions, in order of appearance.
+
+    A row belongs to the first one before it that is within `_SAME_PLACE` of it in every joint (less for an arm that moves by less
+    than a radian or a metre altogether), so that a slow motion is cut into pieces instead of becoming one configuration.
+    """
     _, first, which = np.unique(q, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(np.argsort(first))
-    return np.asarray(order[np.ravel(which)], dtype=np.intp)
+    inside = np.argsort(first)
+    number = np.empty(len(first), dtype=np.intp)
+    number[inside] = _near_ones(q[first[inside]])
+    return np.asarray(number[np.ravel(which)], dtype=np.intp)
+
+
+def _near_ones(q: FloatArray) -> IntArray:
+    """The same for rows that differ."""
+    n = len(q)
+    near = _SAME_PLACE * min(1.0, float(np.ptp(q, axis=0).max(initial=0.0))) if n > 1 else 0.0
+    if near <= 0.0:
+        return np.arange(n, dtype=np.intp)
+    widest = int(np.argmax(q.std(axis=0)))
+    leader = np.where(_have_company(q, near, widest), -1, np.arange(n))
+    order = np.argsort(q[:, widest], kind="stable")
+    low, high = (np.searchsorted(q[order, widest], q[:, widest] + side * near) for side in (-1.0, 1.0))
+    for row in np.flatnonzero(leader < 0):
+        if leader[row] < 0:
+            around = order[low[row] : high[row] + 1]
+            around = around[leader[around] < 0]
+            leader[around[(np.abs(q[around] - q[row]) <= near).all(axis=1)]] = row
+    return np.asarray(np.unique(leader, return_inverse=True)[1], dtype=np.intp)
+
+
+def _have_company(q: FloatArray, near: float, widest: int) -> npt.NDArray[np.bool_]:
+    """Which rows have another within `near` in every joint, shape [n].
+
+    Near rows are near along any direction, and in one of two sets of slices of the widest joint they lie in one slice: rows are
+    sorted by slice and direction and compared with those that follow. Uneven weights keep the poses of a grid apart.
+    """
+    direction = np.linspace(1.0, 2.0, q.shape[1])
+    along, width = q @ direction, near * float(direction.sum())
+    found = np.zeros(len(q), dtype=bool)
+    for shift in (0.0, 0.5):
+        slices = np.floor(q[:, widest] / (4.0 * near) + shift)
+        key = along + slices * (2.0 * width + float(np.ptp(along)))
+        order = np.argsort(key, kind="stable")
+        for way in (order, order[::-1]):
+            found[way] |= _followed(q[way], np.abs(key[way] - key[way[0]]), near, width)
+    return found
+
+
+def _followed(q: FloatArray, key: FloatArray, near: float, width: float) -> npt.NDArray[np.bool_]:
+    """Which rows, sorted by `key`, are followed within `width` by one within `near` in every joint, shape [n]."""
+    found = np.zeros(len(q), dtype=bool)
+    open_ = np.arange(len(q) - 1)
+    step = 1
+    while len(open_):
+        open_ = open_[key[open_ + step] - key[open_] <= width]
+        pair = open_[np.abs(q[open_, 0] - q[open_ + step, 0]) <= near]
+        found[pair[(np.abs(q[pair] - q[pair + step]) <= near).all(axis=1)]] = True
+        step += 1
+        open_ = open_[~found[open_] & (open_ + step < len(q))]
+    return found
+
+
+def _across(groups: IntArray, q: FloatArray) -> IntArray:
+    """Groups of several sets with those made one whose configurations are the same: a program that was run once for each set."""
+    same, number = _same_configuration(q), np.array(groups)
+    while True:
+        before = np.array(number)
+        for label in (same, groups):
+            least = np.full(int(label.max(initial=-1)) + 1, len(q) + int(groups.max(initial=-1)))
+            np.minimum.at(least, label, number)
+            number = least[label]
+        if np.array_equal(number, before):
+            break
+    _, first, which = np.unique(number, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[np.ravel(which)], dtype=np.intp)
 
 
 def joined(parts: Iterable[Measurements]) -> Measurements:
@@ -293,10 +380,12 @@ def joined(parts: Iterable[Measurements]) -> Measurements:
             others = None if o.other_rows is None else o.other_rows + start
             observations.append(replace(o, rows=o.rows + start, other_rows=others))
     shared = set.intersection(*(set(m.conditions) for m in sets)) if sets else set()
+    q = np.concatenate([m.q for m in sets])
+    groups = np.concatenate([m.group + start for m, start in zip(sets, group_starts, strict=False)])
     return Measurements(
-        q=np.concatenate([m.q for m in sets]),
+        q=q,
         observations=tuple(observations),
-        groups=np.concatenate([m.group + start for m, start in zip(sets, group_starts, strict=False)]),
+        groups=_across(groups, q) if len(sets) > 1 else groups,
         labels=tuple(label for m in sets for label in m.labels),
         conditions={name: np.concatenate([m.conditions[name] for m in sets]) for name in sorted(shared)},
         places={name: place for m in sets for name, place in m.places.items()},
