@@ -330,7 +330,7 @@ class Eliminated:
 
     def together(self, columns: npt.NDArray[np.intp]) -> tuple[FloatArray, float]:
         """Several imperfections without any belief: sizes, zero for those not seen, and the squared error they take away."""
-        G, h = self._normal
+        G, h = self.normal
         own = G[np.ix_(columns, columns)]
         norms = np.sqrt(np.maximum(np.diag(own), 1e-300))
         scaled = np.linalg.lstsq(own / np.outer(norms, norms), h[columns] / norms, rcond=1e-10)[0]
