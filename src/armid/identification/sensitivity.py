@@ -236,14 +236,20 @@ def _rows_of_choice(
     robot: Robot, conditioning: Conditioning, settings: Identification, data: Data, gains: DriveGains | None
 ) -> Information:
     """What the motion that choices rest on tells under some conditioning, piece by piece, where its recordings are."""
-    told = _ClassedRows(robot, settings.effects, data.shapes, gains, data.imperfections)
+    told = _ClassedRows(
+        robot=robot,
+        effects=settings.effects,
+        shapes=data.shapes,
+        gains=gains,
+        imperfections=data.imperfections,
+    )
     known = data.choice if conditioning == data.conditioning else None
     return with_whole_channels(
         choice_sum(data.recordings[0], conditioning, told, added, known=known, workers=data.workers)
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _ClassedRows:
     """What samples tell in classes near reversals, freed from the imperfections that the data were freed from."""
 
