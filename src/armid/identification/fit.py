@@ -16,16 +16,16 @@ from armid.consistency.within_links import within_links
 from armid.errors import InputError
 from armid.estimation.covariance import Earlier, row_inflation
 from armid.estimation.estimate import Estimate, identification_notes, units_of
-from armid.estimation.population import informed
 from armid.estimation.recording import torque_source, with_torque_source
 from armid.estimation.reversals import classed_information
 from armid.estimation.run import Run, each_run, information_of
 from armid.estimation.runs import lengths_of, thinned_runs
 from armid.identifiability.base import BaseParameters, base_parameters
 from armid.identifiability.structure import structural_base
+from armid.identification.aids import Aids
 from armid.identification.gravity import GravityDirection
 from armid.identification.imperfections import Weighed
-from armid.identification.methods import Aids, free_estimate
+from armid.identification.methods import free_estimate
 from armid.identification.settings import Identification
 from armid.identification.thresholds import PRACTICAL_RANK as PRACTICAL
 from armid.information.information import Information
@@ -173,6 +173,8 @@ def fitted(
         estimate = estimate.with_covariance(estimate.covariance + beside.widening, estimate.covariance_kind)
     prior = with_weight_kept(consistent_prior(robot, names, free.information, estimate), base)
     if settings.population is not None:
+        from armid.estimation.population import informed
+
         estimate = informed(estimate, rows, structural, units_of(structural, units), settings.population)
         rows = rows + settings.population.rows(structural)
     consistent = within_links(robot, settings.bodies.fit(rows, units, prior), rows, settings.bodies)

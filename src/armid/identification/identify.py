@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from armid.closed_loop.controller import JointController
 from armid.cluster.workers import open_workers
 from armid.consistency.bounds import Bounds
 from armid.consistency.possible import Way
-from armid.estimation.essential import Rule
-from armid.estimation.population import Population
 from armid.identification.imperfections import ImperfectionTolerances
 from armid.identification.pipeline import Progress, run_identification
 from armid.identification.request import IdentifyWords, Request, Source, request
@@ -24,6 +21,11 @@ from armid.logs.conditioning.processing import Processing
 from armid.logs.read import ReadOptions
 from armid.parameters.effects import DEFAULT_FRICTION, Effects, PayloadRuns, TorqueSide
 from armid.robot.robot import Robot
+
+if TYPE_CHECKING:  # few name them
+    from armid.closed_loop.controller import JointController
+    from armid.estimation.essential import Rule
+    from armid.estimation.population import Population
 
 
 def identify(

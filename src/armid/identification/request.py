@@ -6,18 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from armid.closed_loop.controller import JointController, read_controller
 from armid.consistency.bounds import Bounds
-from armid.consistency.bounds_file import read_bounds
-from armid.consistency.geometry_bounds import GeometryBounds
 from armid.consistency.inequalities import slender_axes
 from armid.consistency.possible import REGULARISERS, Way
 from armid.errors import InputError, UnknownNameError
-from armid.estimation.essential import Rule
-from armid.estimation.population import Population, is_population, load_population
-from armid.identification.checked_elsewhere import checked_openers, opened_for
 from armid.identification.imperfections import ImperfectionTolerances, tolerances_of
 from armid.identification.pipeline import SETTLED_BY_GRAVITY, Progress
 from armid.identification.prepare import payload_effects
@@ -25,10 +19,8 @@ from armid.identification.result import Result, load_result
 from armid.identification.sensor_file import not_undone_twice, sensors_of
 from armid.identification.settings import Identification, Method
 from armid.identification.several import Usable, usable
-from armid.kinematics.correction import read_correction
 from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.logs.conditioning.processing import Processing, processing_of
-from armid.logs.encoders import corrected_log
 from armid.logs.log import Log
 from armid.logs.read import ReadOptions
 from armid.logs.recording import Recording, open_recording
@@ -37,6 +29,12 @@ from armid.parameters.effects import Effects, PayloadRuns, TorqueSide, effects_o
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.words import choice, numbers
+
+if TYPE_CHECKING:  # files that few name: controllers, calibrations, populations
+    from armid.closed_loop.controller import JointController
+    from armid.estimation.essential import Rule
+    from armid.estimation.population import Population
+    from armid.identification.calibrated import Calibrated
 
 _HELD_OUT = 0.4
 """Fraction of the time of every log that is kept aside when no validation log is given."""
@@ -132,7 +130,6 @@ def request(robot: str | Path | Robot, logs: Source | Sequence[Source], words: I
     )
     average = settings.conditioning.average
     train, held_out, remarks = _training_and_held_out(opening, logs, words["validate"], average=average)
-    controller = words["controller"]
     sensors = sensors_of(words["sensors"], [*train, *held_out], arm)
     settings = replace(
         settings,
@@ -141,17 +138,37 @@ def request(robot: str | Path | Robot, logs: Source | Sequence[Source], words: I
         bounds=_bounds_of(words["bounds"], arm, halper=words["consistency"] == _HALPER),
         sensors=not_undone_twice(sensors, earlier.imperfections if isinstance(earlier, Result) else None),
         prior=earlier if isinstance(earlier, Result) else None,
-        population=earlier if isinstance(earlier, Population) else None,
-        controller=read_controller(controller, arm) if isinstance(controller, str | Path) else controller,
+        population=None if isinstance(earlier, Result) else earlier,
+        controller=_controller_of(words["controller"], arm),
     )
     return Request(
         robot=arm,
         train=tuple(train),
         held_out=tuple(held_out),
         settings=settings,
-        calibrated=None if correction is None else Calibrated(arm, Path(correction), down, words["gravity_frame"]),
+        calibrated=_calibrated(correction, arm, down, words["gravity_frame"]),
         progress=progress,
     )
+
+
+def _controller_of(controller: str | Path | JointController | None, robot: Robot) -> JointController | None:
+    """Of a file, or as given."""
+    if not isinstance(controller, str | Path):
+        return controller
+    from armid.closed_loop.controller import read_controller
+
+    return read_controller(controller, robot)
+
+
+def _calibrated(
+    correction: str | Path | None, robot: Robot, gravity: Sequence[float] | None, frame: str
+) -> Calibrated | None:
+    """The arm with the correction of a calibration, where one was given."""
+    if correction is None:
+        return None
+    from armid.identification.calibrated import Calibrated
+
+    return Calibrated(robot, Path(correction), gravity, frame)
 
 
 def _settings_of(words: IdentifyWords) -> Identification:
@@ -167,7 +184,7 @@ def _settings_of(words: IdentifyWords) -> Identification:
     if not weight > 0.0:
         raise InputError("--prior-weight", f"{weight}", "expected a positive number")
     keep, drop = _patterns(words["keep"]), _patterns(words["drop"])
-    essential = words["essential"] if words["essential"] is not None or not (keep or drop) else Rule.HAND
+    essential = words["essential"] if words["essential"] is not None or not (keep or drop) else "hand"
     way = Way.THESIS if words["consistency"] == _HALPER else words["consistency"]
     return Identification(
         effects=_effects_of(words),
@@ -175,7 +192,7 @@ def _settings_of(words: IdentifyWords) -> Identification:
         velocity=None if velocity in (None, "auto") else choice("velocity source", velocity or "", VelocitySource),
         method=choice("method", words["method"], Method),
         find_gravity=words["find_gravity"],
-        essential=None if essential is None else choice("rule for essential parameters", essential, Rule),
+        essential=None if essential is None else _rule(essential),
         keep=keep,
         drop=drop,
         regulariser=REGULARISERS[regulariser](weight),
@@ -185,6 +202,13 @@ def _settings_of(words: IdentifyWords) -> Identification:
         sensitivity=words["sensitivity"],
         seed=words["seed"],
     )
+
+
+def _rule(word: str | Rule) -> Rule:
+    """Of a word."""
+    from armid.estimation.essential import Rule
+
+    return choice("rule for essential parameters", word, Rule)
 
 
 def _effects_of(words: IdentifyWords) -> Effects:
@@ -228,6 +252,8 @@ def _earlier(prior: str | Path | Result | Population | None) -> Result | Populat
     """What is known from before: a result of this arm, or a population of arms of its kind."""
     if not isinstance(prior, str | Path):
         return prior
+    from armid.estimation.population import is_population, load_population
+
     return load_population(prior) if is_population(prior) else load_result(prior)
 
 
@@ -255,16 +281,21 @@ class _Opening:
             fraction: of the time, where they are going to be split.
         """
         paths = [str(one) for one in sources if isinstance(one, str | Path)]
-        openers: list[tuple[str, Callable[[], Recording]]]
-        if self.cluster is not None and len(paths) == len(sources) == 1:
-            openers = [(paths[0], partial(opened_for, paths[0], self.robot, self.options, self.cluster))]
-        elif self.cluster is not None and len(paths) == len(sources):
-            openers = checked_openers(paths, self.robot, self.options, self.cluster, self.progress, fraction)
+        if self.cluster is not None and len(paths) == len(sources):
+            openers = self._elsewhere(paths, fraction)
         else:
             openers = [(_name_of(source), partial(opened, source, self.robot, self.options)) for source in sources]
         if self.strict:
             return Usable(tuple(opening() for _, opening in openers), ())
         return usable(openers, self.robot, accept=self.accept, progress=self.progress)
+
+    def _elsewhere(self, paths: Sequence[str], fraction: float | None) -> list[tuple[str, Callable[[], Recording]]]:
+        """Openers of files that workers read and check."""
+        from armid.identification.checked_elsewhere import checked_openers, opened_for
+
+        if len(paths) == 1:
+            return [(paths[0], partial(opened_for, paths[0], self.robot, self.options, self.cluster))]
+        return checked_openers(paths, self.robot, self.options, self.cluster, self.progress, fraction)
 
 
 def _name_of(source: Source) -> str:
@@ -325,7 +356,11 @@ def _bounds_of(bounds: str | Path | Bounds | None, robot: Robot, *, halper: bool
     if isinstance(bounds, Bounds):
         return bounds
     if str(bounds) == _GEOMETRY and not Path(bounds).exists():
+        from armid.consistency.geometry_bounds import GeometryBounds
+
         return GeometryBounds().apply(robot)
+    from armid.consistency.bounds_file import read_bounds
+
     return read_bounds(Path(bounds), robot)
 
 
@@ -339,44 +374,3 @@ def _check_gravity_frame(frame: str, gravity: Sequence[float] | None, correction
         raise InputError(
             "--gravity-frame", frame, "a sensor's frame needs --gravity in it and --correction to place it"
         )
-
-
-class Calibrated:
-    """An arm with its calibrated kinematics, and recordings as its corrected encoders would have made them.
-
-    Args:
-        nominal: as described.
-        correction: file of a calibration.
-        gravity: [m/s^2], from a levelled instrument, in `frame`; None when nobody gave it.
-        frame: `base`, `sensor`, or `sensor:NAME` of a calibration with several.
-    """
-
-    def __init__(
-        self, nominal: Robot, correction: Path, gravity: Sequence[float] | None = None, frame: str = "base"
-    ) -> None:
-        self._known = read_correction(correction, nominal)
-        self.gravity = (
-            gravity if gravity is None or frame == "base" else self._known.gravity(gravity, _named_sensor(frame))
-        )
-        self.robot = self._known.robot if self.gravity is None else self._known.robot.with_gravity(self.gravity)
-
-    @property
-    def without_gravity(self) -> Robot:
-        """The calibrated arm under the description's gravity."""
-        return self._known.robot
-
-    def moved(self, recording: Recording) -> Recording:
-        """What the calibration makes of a recording: encoder errors taken off."""
-        return recording.changed(lambda log: corrected_log(log, self._known.model, self._known.values))
-
-
-def _named_sensor(frame: str) -> str | None:
-    """Name of the sensor whose frame is meant; None for the only one.
-
-    Raises:
-        InputError: neither `base` nor `sensor`.
-    """
-    word, _, name = frame.partition(":")
-    if word != "sensor":
-        raise InputError("--gravity-frame", repr(frame), "expected base, sensor, or sensor:NAME")
-    return name or None

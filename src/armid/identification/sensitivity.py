@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
-from armid.estimation.essential import BackwardElimination, Rule
 from armid.estimation.estimate import Estimate
 from armid.estimation.folds import CrossValidation, Fold, left_out_logs, left_out_motions
 from armid.estimation.least_squares import WeightedLeastSquares
@@ -32,6 +32,9 @@ from armid.outcome import Check
 from armid.parameters.effects import Effects
 from armid.robot.robot import Robot
 from armid.rows.friction import Shapes
+
+if TYPE_CHECKING:
+    from armid.estimation.essential import Rule
 
 _CUTOFF_FACTORS = (0.5, 2.0)
 
@@ -199,6 +202,8 @@ def _shift_of(shift: FloatArray, names: Sequence[str]) -> Shift:
 
 def essential(fit: Fit, held_out: Information | None, rule: Rule, settings: Identification) -> EssentialChoice:
     """Backward elimination on the training motion alone; held-out error only prices what was removed."""
+    from armid.estimation.essential import BackwardElimination  # few ask for it
+
     search = BackwardElimination(largest_cost=float("inf"), rule=rule, keep=settings.keep, drop=settings.drop)
     found = search.fit(fit.information, fit.estimate, held_out)
     deviations = found.estimate.standard_deviations

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from armid.closed_loop.controller import JointController
 from armid.consistency.bounds import Bounds
 from armid.consistency.possible import PossibleBodies, Way
 from armid.consistency.regularisers import PullBack, Regulariser
 from armid.estimation.covariance import AutocorrelatedNoise, Covariance
-from armid.estimation.essential import Rule
-from armid.estimation.population import Population
 from armid.identification.imperfections import ImperfectionTolerances
 from armid.identification.result import Result
 from armid.identification.sensors import Imperfections
@@ -19,6 +17,11 @@ from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.notes import Note
 from armid.parameters.effects import Effects
 from armid.robot.robot import Robot
+
+if TYPE_CHECKING:  # few name them
+    from armid.closed_loop.controller import JointController
+    from armid.estimation.essential import Rule
+    from armid.estimation.population import Population
 
 PRIOR_WEIGHT = 0.1
 """Of the pull towards the prior bodies, see `Identification`: weak, it decides what the data leave open."""

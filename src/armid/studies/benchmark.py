@@ -24,9 +24,9 @@ from armid.consistency.prior import nominal_prior
 from armid.documents import read_json, write_json
 from armid.errors import ArmidError, InputError, UnknownNameError
 from armid.estimation.estimate import NORMAL_95, Estimate
+from armid.identification.aids import aids_of
 from armid.identification.fit import fitted
 from armid.identification.identify import identify
-from armid.identification.methods import aids_of
 from armid.identification.prepare import prepared
 from armid.identification.settings import Identification, Method
 from armid.logs.log import Channel, Log

@@ -20,7 +20,7 @@ from armid.design.motion import Design
 from armid.documents import plain
 from armid.export.export import Export, Format, export_result
 from armid.folders import answer_folder
-from armid.identification.pipeline import Identification, identify
+from armid.identification.pipeline import Identification, run_identification
 from armid.identification.records import CommandRecord
 from armid.identification.result import Result
 from armid.kernels.compiled import thread_count
@@ -279,7 +279,7 @@ def tell_story(
     held = 0.5 / Physics().control_rate_hz  # a torque command is held for a tick: it acts half of one after its stamp
     conditioning = Conditioning(period=story.period, trim=STANDSTILL, torque_delay=-held)
     settings = Identification(effects=_EFFECTS, conditioning=conditioning, seed=story.seed)
-    result = identify(robot, logs[:1], logs[1:], settings, progress=lambda text: progress(f"5 of 6: {text}"))
+    result = run_identification(robot, logs[:1], logs[1:], settings, progress=lambda text: progress(f"5 of 6: {text}"))
     if command:
         result = replace(result, provenance=replace(result.provenance, command=command.line, typed=command))
     progress("6 of 6: writing the result, its export and the report")
