@@ -21,6 +21,7 @@ STEPS = {
     "structural base": (("identifiability/structure.py", "structural_rows"),),
     "log put on its grid": (("logs/conditioning/parts.py", "uniform_parts"),),
     "log conditioned": (
+        ("logs/conditioning/held.py", "_conditioned"),
         ("logs/conditioning/held.py", "_conditioned_parts"),
         ("logs/conditioning/condition.py", "condition"),
     ),

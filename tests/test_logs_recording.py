@@ -96,6 +96,49 @@ def test_the_check_and_a_fit_share_the_samples(monkeypatch):
     assert len(calls) == 1
 
 
+def test_a_log_that_will_be_split_is_filtered_once_for_check_training_and_held_out(monkeypatch):
+    calls = []
+    plain = holding.conditioned
+
+    def counted(part, settings):
+        calls.append((part.log.name, settings.cutoff))
+        return plain(part, settings)
+
+    monkeypatch.setattr(holding, "conditioned", counted)
+    train, held_out = open_recording(recording(seconds=60.0), arm(), fraction=0.6).split(0.6)
+    chosen = train.resolved()
+    for part in (train, held_out):
+        part.condition(chosen)
+        part.condition(replace(chosen, velocity=VelocitySource.MEASURED))
+    assert calls == [(train.name, chosen.cutoff), (held_out.name, chosen.cutoff)]
+    train.condition(replace(chosen, cutoff=0.5 * chosen.cutoff), alone=True)
+    assert calls[2:] == [(train.name, 0.5 * chosen.cutoff)]
+
+
+def test_nothing_of_the_training_part_reaches_the_held_out_samples():
+    log = recording(seconds=60.0)
+    before = log.time < log.time[0] + 0.6 * (log.time[-1] - log.time[0])
+    changed = {
+        c: values + 0.3 * before[:, np.newaxis] * np.cos(3.0 * log.time)[:, np.newaxis]
+        for c, values in log.channels.items()
+    }
+    settings = Conditioning(cutoff=4.0)
+    one, other = (
+        open_recording(each, arm(), fraction=0.6).split(0.6)[1].condition(settings)
+        for each in (log, replace(log, channels=changed))
+    )
+    same(one, other, 0.0)
+
+
+@pytest.mark.parametrize("fraction", [0.6, 0.9999])
+def test_the_check_of_parts_finds_what_the_check_of_the_whole_does(fraction):
+    log = recording(seconds=30.0)
+    wrong = replace(log, channels={**log.channels, TAU: -log[TAU]})
+    parts, whole = (open_recording(wrong, arm(), fraction=each) for each in (fraction, None))
+    assert not parts.ok
+    assert [(note.code, note.severity) for note in parts.notes] == [(note.code, note.severity) for note in whole.notes]
+
+
 def test_the_whole_is_what_condition_gives():
     log = recording(seconds=60.0)
     one, other = open_recording(log, arm(), check=False).condition(), condition(log, arm())

@@ -69,12 +69,15 @@ def checked_openers(
         tasks = [CheckTask(full[k], robot, options, fraction) for k in seen]
         answers = in_order(workers, check_there, tasks, "logs checked")
     found = dict(zip(seen, answers, strict=True))
-    return [(Path(path).name, partial(_opened, found.get(k), path, robot, options)) for k, path in enumerate(paths)]
+    opening = partial(_opened, robot=robot, options=options, fraction=fraction)
+    return [(Path(path).name, partial(opening, found.get(k), path)) for k, path in enumerate(paths)]
 
 
-def opened_for(path: str, robot: Robot, options: ReadOptions | None, cluster: Any) -> Recording:
+def opened_for(
+    path: str, robot: Robot, options: ReadOptions | None, cluster: Any, fraction: float | None = None
+) -> Recording:
     """The only recording, opened and checked here; one too long to be held can be gone through by workers that see its file."""
-    recording = open_recording(path, robot, options=options)
+    recording = open_recording(path, robot, options=options, fraction=fraction)
     full = str(Path(path).resolve())
     if not recording.streamed:
         return recording
@@ -82,9 +85,15 @@ def opened_for(path: str, robot: Robot, options: ReadOptions | None, cluster: An
         return referenced(recording, full, options) if workers.sees([full])[0] else recording
 
 
-def _opened(answer: CheckedFile | Refusal | None, path: str, robot: Robot, options: ReadOptions | None) -> Recording:
+def _opened(
+    answer: CheckedFile | Refusal | None,
+    path: str,
+    robot: Robot,
+    options: ReadOptions | None,
+    fraction: float | None,
+) -> Recording:
     if isinstance(answer, Refusal):
         raise ArmidError(answer.reason)
     if answer is None:
-        return open_recording(path, robot, options=options)
+        return open_recording(path, robot, options=options, fraction=fraction)
     return recording_of(answer, robot, options=options)

@@ -51,19 +51,22 @@ def resolved_for(recording: Recording, settings: Conditioning) -> Conditioning:
     return replace(settings, velocity=VelocitySource.POSITION) if missing else settings
 
 
-def pieces_of(recording: Recording, settings: Conditioning, *, begin: bool = False) -> Iterator[Samples]:
+def pieces_of(
+    recording: Recording, settings: Conditioning, *, begin: bool = False, alone: bool = False
+) -> Iterator[Samples]:
     """Conditioned samples: the whole at once when it is held in memory, else piece by piece with context.
 
     Args:
         recording: the log.
         settings: how.
         begin: only the first pieces are wanted.
+        alone: the other part of a split is not wanted under these settings.
     """
     own = resolved_for(recording, settings)
     if not recording.streamed:
-        yield recording.condition(own)
+        yield recording.condition(own, alone=alone)
         return
-    yield from recording.samples(own, context=_context(recording, own), begin=begin)
+    yield from recording.samples(own, context=_context(recording, own), begin=begin, alone=alone)
 
 
 def _context(recording: Recording, settings: Conditioning) -> int:
@@ -303,7 +306,7 @@ class _Beginning:
     share: int
 
     def __call__(self, reference: RecordingReference) -> list[Samples]:
-        return list(_first_pieces(_opened(reference, self.robot), self.settings, self.share))
+        return list(_first_pieces(_opened(reference, self.robot), self.settings, self.share, alone=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,10 +320,12 @@ class _OfBeginning:
         return self.told(self.begin(reference))
 
 
-def _first_pieces(recording: Recording, settings: Conditioning, share: int) -> Iterator[Samples]:
+def _first_pieces(
+    recording: Recording, settings: Conditioning, share: int, *, alone: bool = False
+) -> Iterator[Samples]:
     """Samples from the beginning, up to the piece with which there are enough."""
     count = 0
-    for piece in pieces_of(recording, settings, begin=True):
+    for piece in pieces_of(recording, settings, begin=True, alone=alone):
         yield piece
         count += len(piece)
         if count >= share:
@@ -376,7 +381,7 @@ def choice_sum(
     far = [r.reference for r in chosen if r.reference is not None and not r.streamed]
     if workers is not None and len(far) == len(chosen):
         return workers.summed(_OfBeginning(_Beginning(chosen[0].robot, settings, share), told), far, plus)
-    made = (piece for recording in chosen for piece in _first_pieces(recording, settings, share))
+    made = (piece for recording in chosen for piece in _first_pieces(recording, settings, share, alone=True))
     return tree_sum((told((piece,)) for piece in (made if known is None else known)), plus)
 
 

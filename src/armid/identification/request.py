@@ -243,9 +243,13 @@ def listed(sources: Source | Sequence[Source] | None) -> list[Source]:
     return [sources] if isinstance(sources, str | Path | Log | Recording) else list(sources)
 
 
-def opened(source: Source, robot: Robot, options: ReadOptions | None = None) -> Recording:
-    """A recording, read and checked; one that is open stays as it is."""
-    return source if isinstance(source, Recording) else open_recording(source, robot, options=options)
+def opened(
+    source: Source, robot: Robot, options: ReadOptions | None = None, fraction: float | None = None
+) -> Recording:
+    """A recording, read and checked, in two parts where it is going to be split; one that is open stays as it is."""
+    if isinstance(source, Recording):
+        return source
+    return open_recording(source, robot, options=options, fraction=fraction)
 
 
 def _earlier(prior: str | Path | Result | Population | None) -> Result | Population | None:
@@ -284,7 +288,8 @@ class _Opening:
         if self.cluster is not None and len(paths) == len(sources):
             openers = self._elsewhere(paths, fraction)
         else:
-            openers = [(_name_of(source), partial(opened, source, self.robot, self.options)) for source in sources]
+            opening = partial(opened, robot=self.robot, options=self.options, fraction=fraction)
+            openers = [(_name_of(source), partial(opening, source)) for source in sources]
         if self.strict:
             return Usable(tuple(opening() for _, opening in openers), ())
         return usable(openers, self.robot, accept=self.accept, progress=self.progress)
@@ -294,7 +299,7 @@ class _Opening:
         from armid.identification.checked_elsewhere import checked_openers, opened_for
 
         if len(paths) == 1:
-            return [(paths[0], partial(opened_for, paths[0], self.robot, self.options, self.cluster))]
+            return [(paths[0], partial(opened_for, paths[0], self.robot, self.options, self.cluster, fraction))]
         return checked_openers(paths, self.robot, self.options, self.cluster, self.progress, fraction)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
-from armid.logs.conditioning.grid import Span, noise_levels, resolved_settings, segments_joined
+from armid.logs.conditioning.grid import Span, halves, noise_levels, resolved_settings, segments_joined
 from armid.logs.conditioning.held import HeldGrid, log_bytes
 from armid.logs.conditioning.repetitions import Repetition, repetition
 from armid.logs.conditioning.settings import Conditioning
@@ -51,6 +51,10 @@ class Extent:
     last: int
     start_s: float
     end_s: float
+
+    def at(self, fraction: float) -> float:
+        """The time after a fraction of it [s]."""
+        return self.start_s + fraction * (self.end_s - self.start_s)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -239,13 +243,9 @@ class Recording:
             raise InputError("fraction", f"{fraction} is not between 0 and 1")
         if len(self) < 2:
             raise InputError(self.name, f"{len(self)} sample(s) cannot be split")
-        cut = self.start_s + fraction * self.duration
-        spans = (
-            Span(f"{self.name} (first part)", self._span.start, cut),
-            Span(f"{self.name} (last part)", cut, self._span.stop),
-        )
-        if isinstance(self._grid, StreamedGrid):
-            self._grid.divide(spans)
+        cut = self._extent.at(fraction)
+        spans = halves(self._span, cut)
+        self._grid.divide(spans)
         known = None if self.reference is None else self.reference.halves(fraction)
         extents = _extents_at(self._times(), self._extent, cut) if known is None else known.extents
         there = [None if self.reference is None else self.reference.then("split", (fraction,), k) for k in range(2)]
@@ -303,8 +303,7 @@ class Recording:
     def between(self, start_s: float, stop_s: float) -> Recording:
         """What was recorded from one time to another [s]."""
         span = Span(self.name, max(start_s, self._span.start), min(stop_s, self._span.stop))
-        if isinstance(self._grid, StreamedGrid):
-            self._grid.divide((span,))
+        self._grid.divide((span,))
         _, later = _extents_at(self._times(), self._extent, span.start)
         own, _ = _extents_at(self._times(), later, span.stop)
         there = None if self.reference is None else self.reference.then("between", (start_s, stop_s))
@@ -343,10 +342,10 @@ class Recording:
         if isinstance(grid, StreamedGrid):
             own = grid.change
             other = StreamedGrid(grid.stream, self.robot, change if own is None else lambda log: change(own(log)))
-            if not self._span.whole:
-                other.divide((self._span,))
         else:
             other = HeldGrid(lambda: change(grid.log))
+        if not self._span.whole:
+            other.divide((self._span,))
         sample = next(self.pieces()).rows(0, 1)
         added = tuple(note for note in change(sample).notes if note not in sample.notes)
         facts = replace(self._facts, notes=(*self.notes, *added))
@@ -475,7 +474,12 @@ class Recording:
 
 @one_blas_thread
 def open_recording(
-    source: str | Path | Log, robot: Robot, *, options: ReadOptions | None = None, check: bool = True
+    source: str | Path | Log,
+    robot: Robot,
+    *,
+    options: ReadOptions | None = None,
+    check: bool = True,
+    fraction: float | None = None,
 ) -> Recording:
     """A recording, read and checked.
 
@@ -484,13 +488,14 @@ def open_recording(
         robot: orders the columns by joint name; the nominal arm of the health check.
         options: what the file does not say itself.
         check: whether the health of the log is checked. A log that has been is not checked again.
+        fraction: of the time, where it is going to be split: the check then looks at the very samples of the two parts.
 
     Raises:
         InputError: unreadable, or not understood.
     """
     if isinstance(source, Log):
         ordered = matched(source, robot)
-        return _held(ordered, robot, lambda: ordered, check=check and not source.checked)
+        return _held(ordered, robot, lambda: ordered, check=check and not source.checked, fraction=fraction)
     stream = open_log(source, robot, options=options)
     chunks = stream.chunks(PIECE_ROWS)
     held: list[Log] = []
@@ -507,7 +512,7 @@ def open_recording(
         again = open_log(source, robot, options=options).knowing(known)
         return joined_logs(list(again.chunks(PIECE_ROWS)))
 
-    return _held(log, robot, load, check=check)
+    return _held(log, robot, load, check=check, fraction=fraction)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -620,11 +625,11 @@ def checked_file(
     Raises:
         InputError: unreadable, or not understood.
     """
-    found = open_recording(source, robot, options=options)
-    halves = None
+    found = open_recording(source, robot, options=options, fraction=fraction)
+    known = None
     if fraction is not None and len(found) > 1:
         first, last = found.split(fraction)
-        halves = Halves(
+        known = Halves(
             fraction=fraction,
             extents=(first._extent, last._extent),
             steps=(first.clock_steps(shares), last.clock_steps(shares)),
@@ -636,7 +641,7 @@ def checked_file(
         extent=found._extent,
         streamed=found.streamed,
         steps=found.clock_steps(shares),
-        halves=halves,
+        halves=known,
     )
 
 
@@ -668,14 +673,17 @@ def _let_go(held: list[Log], rest: Iterator[Log]) -> Iterator[Log]:
     yield from rest
 
 
-def _held(log: Log, robot: Robot, load: Callable[[], Log], *, check: bool) -> Recording:
+def _held(log: Log, robot: Robot, load: Callable[[], Log], *, check: bool, fraction: float | None = None) -> Recording:
     """A recording whose log is in memory; `load` gives it again when it has made room for others."""
     grid, span = HeldGrid(load), Span(log.name)
     grid.hold(log)
-    found = held_findings(log, robot, grid) if check else ()
-    facts = _facts_of(log.with_notes(found), checked=check or log.checked)
     ends = (float(log.time[0]), float(log.time[-1])) if len(log) else (0.0, 0.0)
-    return Recording(grid, robot, span, Extent(first=0, last=len(log), start_s=ends[0], end_s=ends[1]), facts)
+    extent = Extent(first=0, last=len(log), start_s=ends[0], end_s=ends[1])
+    parts = () if fraction is None else halves(span, extent.at(fraction))
+    grid.divide(parts)
+    found = held_findings(log, robot, grid, parts) if check else ()
+    facts = _facts_of(log.with_notes(found), checked=check or log.checked)
+    return Recording(grid, robot, span, extent, facts)
 
 
 def _streamed(stream: LogStream, robot: Robot, pieces: Iterator[Log], *, check: bool) -> Recording:

@@ -42,6 +42,11 @@ class Span:
         return self.start == -np.inf and self.stop == np.inf
 
 
+def halves(span: Span, cut: float) -> tuple[Span, Span]:
+    """The parts of a span before and after a time [s]."""
+    return Span(f"{span.name} (first part)", span.start, cut), Span(f"{span.name} (last part)", cut, span.stop)
+
+
 def within(part: Uniform, span: Span, limit: int | None = None) -> Uniform:
     """The samples of a stretch that lie in a span, and at most so many."""
     first, last = (int(k) for k in np.searchsorted(part.time, (span.start, span.stop)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
@@ -40,6 +41,7 @@ class HeldGrid:
         self._load = load
         self._owner = SHELF.owner(self)
         self._time: FloatArray | None = None
+        self._families: dict[Span, tuple[Span, ...]] = {}
 
     @property
     def log(self) -> Log:
@@ -78,20 +80,46 @@ class HeldGrid:
     def notes(self, settings: Conditioning) -> tuple[Note, ...]:
         return self.gridded(settings).notes
 
-    def whole(self, settings: Conditioning, span: Span) -> Samples:
-        """All samples of a span; settings are resolved."""
+    def divide(self, parts: tuple[Span, ...]) -> None:
+        """Parts that are conditioned together from now on, in one pass over the log; in order of time."""
+        self._families |= dict.fromkeys(parts, parts)
+
+    def whole(self, settings: Conditioning, span: Span, *, alone: bool = False) -> Samples:
+        """All samples of a span, each part of its family by itself: no filter runs from one into another.
+
+        Args:
+            settings: resolved.
+            span: wanted.
+            alone: leave the rest of its family out.
+        """
         # What the user accepts changes nothing about the samples.
         own = replace(settings, accept=())
 
         def make() -> Samples:
-            parts = self.parts(settings, span)
             derived = self._with_derived_velocity(own, span)
             if derived is None:
-                return concatenated(_conditioned_parts(parts, settings))
-            used = [part for part in parts if is_long_enough(part, settings)]
+                return self._conditioned(own, span, (span,) if alone else self._families.get(span, (span,)))
+            used = [part for part in self.parts(settings, span) if is_long_enough(part, settings)]
             return with_recorded_velocity(derived, used, settings)
 
         return SHELF.get(self._owner, ("samples", own, span), make, _samples_bytes).described(settings=settings)
+
+    def _conditioned(self, settings: Conditioning, span: Span, family: tuple[Span, ...]) -> Samples:
+        """The samples of a span from one pass over its family; those of the others are kept for whoever asks next."""
+        wanted: Samples | None = None
+        for part in family:
+            try:
+                samples = concatenated(_conditioned_parts(self.parts(settings, part), settings))
+            except InputError:
+                if part == span:
+                    raise
+                continue  # refused when it is asked for
+            if part == span:
+                wanted = samples
+            else:
+                SHELF.get(self._owner, ("samples", settings, part), partial(_same, samples), _samples_bytes)
+        assert wanted is not None
+        return wanted
 
     def _with_derived_velocity(self, settings: Conditioning, span: Span) -> Samples | None:
         """The samples under the same settings but for their velocity, which is wanted as recorded; None when there are none."""
@@ -105,11 +133,15 @@ class HeldGrid:
         self, settings: Conditioning, span: Span, *, alone: bool = False, begin: bool = False
     ) -> Iterator[Samples]:
         """Pieces in order; parts are conditioned one by one anyway."""
-        yield from in_pieces(self.whole(settings, span))
+        yield from in_pieces(self.whole(settings, span, alone=alone))
 
 
 def log_bytes(log: Log) -> int:
     return log.time.nbytes + sum(values.nbytes for values in log.channels.values())
+
+
+def _same(samples: Samples) -> Samples:
+    return samples
 
 
 def _samples_bytes(samples: Samples) -> int:

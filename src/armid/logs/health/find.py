@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from armid.errors import InputError
 from armid.logs.conditioning.grid import Span, resolved_settings
 from armid.logs.conditioning.held import HeldGrid, log_bytes
 from armid.logs.conditioning.settings import Conditioning
 from armid.logs.health.check import UNREADABLE, log_findings, row_findings, torque_tests
 from armid.logs.log import Clock, Log
 from armid.logs.read import joined_logs
-from armid.logs.samples import Samples
+from armid.logs.samples import Samples, concatenated
 from armid.notes import Note
 from armid.robot.robot import Robot
 
@@ -28,15 +29,30 @@ _LASTING = ("too-little-motion", "quantised", "torque-dead", "torque-untested")
 """Findings about what is missing: of a long log they are true when most blocks have them, for any arm rests now and then."""
 
 
-def held_findings(log: Log, robot: Robot, grid: HeldGrid) -> tuple[Note, ...]:
+def held_findings(log: Log, robot: Robot, grid: HeldGrid, parts: Sequence[Span] = ()) -> tuple[Note, ...]:
     """Everything found about a log in memory.
 
     Args:
         log: columns in the robot's order.
         robot: nominal arm.
         grid: of this log; its samples under automatic conditioning stay with it for others.
+        parts: that it is going to be used in, in order of time; the whole when there are none.
     """
-    return log_findings(log, robot, lambda: _automatic_samples(log, grid))
+    return log_findings(log, robot, lambda: _samples_in_parts(log, grid, parts))
+
+
+def _samples_in_parts(log: Log, grid: HeldGrid, parts: Sequence[Span]) -> Samples:
+    """The samples of the parts of a log under the conditioning that the first of them chooses: those that a fit will ask for.
+
+    Raises:
+        InputError: nothing usable is left.
+    """
+    if not parts or log.clock is Clock.UNKNOWN:
+        return _automatic_samples(log, grid)
+    try:
+        return concatenated([grid.whole(_chosen_on(grid, parts[0]), part) for part in parts])
+    except InputError:  # too short to be divided; whoever uses the parts will say so
+        return _automatic_samples(log, grid)
 
 
 def _automatic_samples(log: Log, grid: HeldGrid) -> Samples:
@@ -49,8 +65,12 @@ def _automatic_samples(log: Log, grid: HeldGrid) -> Samples:
         timed = replace(log, time=np.arange(float(len(log))) * _ASSUMED_STEP, clock=Clock.STEP)
         grid = HeldGrid(lambda: timed)
     span = Span(log.name)
-    resolved, _ = resolved_settings(grid.evidence(Conditioning(), span), Conditioning())
-    return grid.whole(resolved, span)
+    return grid.whole(_chosen_on(grid, span), span)
+
+
+def _chosen_on(grid: HeldGrid, span: Span) -> Conditioning:
+    """Automatic conditioning, with the choices of a span."""
+    return resolved_settings(grid.evidence(Conditioning(), span), Conditioning())[0]
 
 
 def streamed_findings(pieces: Iterable[Log], robot: Robot) -> tuple[Note, ...]:
