@@ -15,9 +15,9 @@ import pytest
 import armid
 from armid.cluster.workers import ClusterError, in_order, open_workers
 from armid.errors import InputError
+from armid.estimation.run_maker import RunMaker
 from armid.fleets.table import read_visits
 from armid.fleets.visit import VisitTask, identify_visit
-from armid.identification.conditioned import RunMaker
 from armid.logs.read import open_log
 from support.fleet_logs import write_fleet
 
@@ -147,7 +147,7 @@ def test_many_logs_are_gone_through_there_and_every_word_of_the_answer_is_the_sa
     def never(*_):
         raise AssertionError("a recording that the workers see is not read here more than the longest of them")
 
-    monkeypatch.setattr("armid.identification.conditioned.RunMaker._here", never)
+    monkeypatch.setattr("armid.estimation.run_maker.RunMaker._here", never)
     there = armid.identify(place / "elbow.yaml", [*several, place / "torn.csv"], **WORDS, cluster=client)
     same_result(identified_here, there)
     assert [note.code for note in there.notes].count("log-set-aside") == 1

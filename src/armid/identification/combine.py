@@ -17,17 +17,12 @@ from armid.estimation.covariance import Earlier, bread
 from armid.estimation.estimate import Estimate, identification_notes
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.torque_error import JointErrors, TorqueErrors
-from armid.identifiability.base import BaseParameters, base_parameters
+from armid.identifiability.base import BaseParameters
+from armid.identifiability.practical import excited, excited_base
 from armid.identification.comparison import Comparison
 from armid.identification.driving_friction import driving_friction_checks
 from armid.identification.evidence import Evidence
-from armid.identification.fit import (
-    PRACTICAL_RANK,
-    condition_numbers,
-    consistent_prior,
-    effective_information,
-    excited,
-)
+from armid.identification.fit import condition_numbers, consistent_prior, effective_information
 from armid.identification.gate import judge
 from armid.identification.metrics import NOMINAL, RIGID, has_masses, nominal_models
 from armid.identification.motion import JointMotion
@@ -191,12 +186,10 @@ def _conditioning_notes(first: Result, second: Result) -> tuple[Note, ...]:
 def _common_base(first: Result, second: Result, information: Information) -> tuple[BaseParameters, BaseParameters]:
     """Base parameters that both together determine, and those a perfect motion would: the larger set of the two results."""
     largest = max((first.estimate.base, second.estimate.base), key=len)
+    shown = excited_base(information)
     if excited(information, largest):
-        why = f"tolerance {PRACTICAL_RANK:g}: less is not excited"
-        wider = base_parameters(information, tolerance=PRACTICAL_RANK, why=why, what="the torque")
-        return (wider, wider) if len(wider) > len(largest) else (largest, largest)
-    why = f"tolerance {PRACTICAL_RANK:g}: less is not excited"
-    return base_parameters(information, tolerance=PRACTICAL_RANK, why=why, what="the torque"), largest
+        return (shown, shown) if len(shown) > len(largest) else (largest, largest)
+    return shown, largest
 
 
 def _summed_estimate(first: Result, second: Result, information: Information, base: BaseParameters) -> Estimate:

@@ -5,23 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from armid.errors import InputError
+from armid.estimation.determined import usable_base
 from armid.estimation.reversals import classed_information
 from armid.estimation.run import information_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.auto_method import choose_method
 from armid.identification.candidates import not_looked_for, undone_faults
+from armid.identification.data import Data
 from armid.identification.described_bodies import drive_gain_faults
 from armid.identification.detection import detect
 from armid.identification.faults import Fault
-from armid.identification.fit import usable_base
 from armid.identification.gains import DriveGains
 from armid.identification.half_tick import HeldTorque, paired_with_motion
 from armid.identification.imperfections import Weighed, weighed
 from armid.identification.late_torque import confirmed, without_delays
-from armid.identification.prepare import Data, turned_on_time, turning_at_once
 from armid.identification.sensors import Imperfections, corrected_runs
 from armid.identification.settings import Identification, Method
 from armid.identification.stamped_clock import clock_fault, clock_record, stamped_clock
+from armid.identification.turning import turned_on_time, turning_at_once
 from armid.logs.conditioning import VelocitySource
 from armid.logs.log import Channel
 from armid.parameters.effects import TorqueSide

@@ -15,10 +15,10 @@ from armid.estimation.recording import torque_source
 from armid.estimation.run import Run, each_run
 from armid.estimation.runs import lengths_of
 from armid.identification.comparison import Comparison
+from armid.identification.data import Data
 from armid.identification.evidence import Evidence, OtherLoad
 from armid.identification.gains import DriveGains
 from armid.identification.metrics import CONSTANT, Predicted
-from armid.identification.prepare import Data
 from armid.identification.thresholds import REPEATED_SHARE
 from armid.information.information import Information, total
 from armid.information.solve import smallest_solution

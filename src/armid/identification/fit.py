@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,27 +15,24 @@ from armid.consistency.prior import Prior, nominal_prior, scaled_to_data
 from armid.consistency.within_links import within_links
 from armid.errors import InputError
 from armid.estimation.covariance import Earlier, row_inflation
+from armid.estimation.determined import usable_base
 from armid.estimation.estimate import Estimate, identification_notes, units_of
-from armid.estimation.recording import torque_source, with_torque_source
+from armid.estimation.recording import torque_source
 from armid.estimation.reversals import classed_information
-from armid.estimation.run import Run, each_run, information_of
+from armid.estimation.run import Run, information_of
 from armid.estimation.runs import lengths_of, thinned_runs
-from armid.identifiability.base import BaseParameters, base_parameters
-from armid.identifiability.structure import structural_base
+from armid.identifiability.base import BaseParameters
 from armid.identification.aids import Aids
 from armid.identification.gravity import GravityDirection
 from armid.identification.imperfections import Weighed
 from armid.identification.methods import free_estimate
 from armid.identification.settings import Identification
-from armid.identification.thresholds import PRACTICAL_RANK as PRACTICAL
 from armid.information.information import Information
 from armid.information.solve import solve
 from armid.information.status import EstimationError, Status
 from armid.notes import Note
 from armid.parameters.effects import TorqueSide
 from armid.robot.robot import Robot
-
-PRACTICAL_RANK = PRACTICAL.value
 
 _FOR_GRAVITY = 20_000
 """Samples that show whether gravity is reversed; of twice as many and more, about so many are looked at."""
@@ -66,73 +63,6 @@ class Fit:
 
 Widen = Callable[[Estimate], tuple[Estimate, tuple[float, ...]]]
 """Adds to the covariance what uncertain scales of friction bring, and tells their deviations."""
-
-
-def structure_of(runs: Sequence[Run]) -> BaseParameters:
-    """Base parameters that a perfect motion would determine, by the rows of these runs."""
-    return structural_base(*(run.source for run in _one_each(runs)), what="the torque")
-
-
-def described_structure(runs: Sequence[Run], described: Robot | None) -> BaseParameters | None:
-    """The same for the arm as described; None when that is the arm of the runs."""
-    if described is None:
-        return None
-    arm = described.with_gravity(torque_source(runs).robot.gravity)
-    return structural_base(
-        *(with_torque_source(run, replace(torque_source([run]), robot=arm)).source for run in _one_each(runs)),
-        what="the torque",
-    )
-
-
-def usable_base(
-    runs: Sequence[Run],
-    information: Information,
-    structural: BaseParameters | None = None,
-    intended: BaseParameters | None = None,
-) -> tuple[BaseParameters, BaseParameters]:
-    """Base parameters the data determine, and those a perfect motion would.
-
-    In a calibrated arm axes that should meet miss each other by a fraction of a millimetre. Each such miss adds a
-    parameter that is independent on paper and far below the noise in any torque. What a motion must determine is therefore
-    counted on the arm as described; what the data show beyond that is estimated too.
-
-    Args:
-        runs: with their rows.
-        information: of these runs, and of earlier ones.
-        structural: of the rows, when it is known already.
-        intended: of the arm before calibration; None when the runs' own arm is the described one.
-
-    Raises:
-        EstimationError: fewer rows than parameters.
-    """
-    structural = structure_of(runs) if structural is None else structural
-    if information.count < len(structural):
-        raise EstimationError(Status.TOO_FEW_ROWS, f"{information.count:.0f} rows for {len(structural)} parameters")
-    if excited(information, structural):
-        return structural, structural
-    why = f"tolerance {PRACTICAL_RANK:g}: less is not excited"
-    base = base_parameters(information, tolerance=PRACTICAL_RANK, why=why, what="the torque")
-    return base, intended if intended is not None and excited(information, intended) else structural
-
-
-def _one_each(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """One run of every kind of rows: with and without payload, filtered and not."""
-    kinds: dict[tuple[type, bool], int] = {}
-    for k, kind in enumerate(each_run(runs, _kind)):
-        kinds.setdefault(kind, k)
-    return tuple(runs[k] for k in kinds.values())
-
-
-def _kind(run: Run) -> tuple[type, bool]:
-    return type(run.source), torque_source([run]).loaded
-
-
-def excited(information: Information, base: BaseParameters) -> bool:
-    """Whether the rows show every one of these parameters apart from the others."""
-    factor = information.select(base.independent).stacked()[:, :-1]
-    norms = np.linalg.norm(factor, axis=0)
-    singular = np.linalg.svd(factor / np.where(norms > 0.0, norms, 1.0), compute_uv=False)
-    return bool(np.all(norms > 0.0) and singular[-1] > PRACTICAL_RANK * singular[0])
 
 
 def fitted(

@@ -40,6 +40,11 @@ class DriveGains:
     iterations: int
 
 
+def gain_values(gains: DriveGains | None) -> FloatArray | None:
+    """What measured currents are multiplied by, shape [n_channels]; None where torque was measured."""
+    return None if gains is None else gains.values
+
+
 @dataclass(frozen=True, slots=True)
 class DriveGainSearch:
     """Gauss-Newton on base parameters and inverse gains together.

@@ -21,11 +21,11 @@ from armid.estimation.imperfections import FOLDS, BlockFactors, block_spreads
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.reversals import classed_information
+from armid.estimation.run_maker import RunMaker, choice_samples
 from armid.identifiability.base import BaseParameters
-from armid.identification.conditioned import RunMaker, choice_samples
-from armid.identification.gains import DriveGains
+from armid.identification.data import Data
+from armid.identification.gains import DriveGains, gain_values
 from armid.identification.imperfections import RowsBeside, reference_of
-from armid.identification.prepare import Data
 from armid.identification.settings import Identification
 from armid.logs.conditioning import VelocitySource
 from armid.notes import Note, Severity
@@ -137,7 +137,11 @@ def paired_with_motion(
         return data, found
     conditioning = replace(data.conditioning, torque_delay=found.shift)
     maker = RunMaker(
-        robot=robot, effects=settings.effects.linear, shapes=data.shapes, conditioning=conditioning, gains=gains
+        robot=robot,
+        effects=settings.effects.linear,
+        shapes=data.shapes,
+        conditioning=conditioning,
+        gains=gain_values(gains),
     )
     train, held_out = maker.made(data.recordings, data.workers).runs
     text = (

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from armid.consistency.certificates import Certificates, certify
 from armid.estimation.covariance import row_inflation
 from armid.estimation.torque_error import JointErrors, paired
+from armid.identification.data import Data
 from armid.identification.driving_friction import driving_friction_checks
 from armid.identification.elsewhere import elsewhere_checks
 from armid.identification.evidence import Evidence
@@ -26,7 +27,6 @@ from armid.identification.metrics import (
 )
 from armid.identification.omitted import missing_rotors, unfelt_rotors
 from armid.identification.plausibility import plausibility_checks
-from armid.identification.prepare import Data
 from armid.identification.records import Gain
 from armid.identification.result import Result
 from armid.identification.settings import Identification

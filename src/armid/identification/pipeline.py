@@ -13,20 +13,22 @@ import numpy as np
 
 from armid.cluster.workers import Workers
 from armid.consistency.consistent import Consistency
+from armid.estimation.determined import described_structure, structure_of
 from armid.estimation.run import information_of
 from armid.estimation.runs import map_runs
 from armid.identification.aids import Aids, aids_of
 from armid.identification.candidates import position_faults
+from armid.identification.data import Data
 from armid.identification.doubts import freed, one_sided, paired_torque, perfected, suspected, with_method
 from armid.identification.faults import Fault
-from armid.identification.fit import Fit, described_structure, fitted, structure_of
+from armid.identification.fit import Fit, fitted
 from armid.identification.gains import DriveGains
 from armid.identification.gate import checks_of, with_suspects
 from armid.identification.gravity import GravityDirection, with_gravity
 from armid.identification.half_tick import HeldTorque
 from armid.identification.judged import judged
 from armid.identification.mistakes import mistakes
-from armid.identification.prepare import Data, drive_gains, in_torque_units, prepared
+from armid.identification.prepare import drive_gains, in_torque_units, prepared
 from armid.identification.provenance import check_apart, check_new, log_record, provenance
 from armid.identification.records import FrictionShapes, LogRecord
 from armid.identification.result import Result

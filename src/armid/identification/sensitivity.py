@@ -15,10 +15,11 @@ from armid.estimation.folds import CrossValidation, Fold, left_out_logs, left_ou
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.reversals import classed_information, classes_of, with_whole_channels
 from armid.estimation.run import Run
-from armid.identification.conditioned import choice_sum
+from armid.estimation.run_maker import choice_runs, choice_sum
+from armid.identification.data import Data
 from armid.identification.fit import Fit
-from armid.identification.gains import DriveGains
-from armid.identification.prepare import Data, choice_runs, longest
+from armid.identification.gains import DriveGains, gain_values
+from armid.identification.prepare import longest
 from armid.identification.records import CrossValidated, EssentialChoice, Sensitivity, Shift
 from armid.identification.sensors import Imperfections, corrected_runs
 from armid.identification.settings import Identification
@@ -265,7 +266,7 @@ class _ClassedRows:
     imperfections: Imperfections | None
 
     def __call__(self, pieces: Sequence[Samples]) -> Information:
-        runs: Sequence[Run] = choice_runs(self.robot, pieces, self.effects, self.shapes, self.gains)
+        runs: Sequence[Run] = choice_runs(self.robot, pieces, self.effects, self.shapes, gain_values(self.gains))
         return classes_of(runs if self.imperfections is None else corrected_runs(runs, self.imperfections))
 
 

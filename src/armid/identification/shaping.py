@@ -9,18 +9,19 @@ import numpy as np
 
 from armid.errors import InputError
 from armid.estimation.covariance import Covariance
+from armid.estimation.determined import described_structure, structure_of
 from armid.estimation.estimate import Estimate
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, information_of
+from armid.estimation.run_maker import RunMaker, choice_runs
 from armid.estimation.runs import lengths_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.comparison import BLOCK_SECONDS, compared_blocks
-from armid.identification.conditioned import RunMaker
-from armid.identification.fit import Fit, described_structure, structure_of
+from armid.identification.data import Data
+from armid.identification.fit import Fit
 from armid.identification.friction import Build, FrictionSearch, ShapeFit, rigid_part, scale_deviations
-from armid.identification.gains import DriveGains
+from armid.identification.gains import DriveGains, gain_values
 from armid.identification.metrics import CONSISTENT, predicted
-from armid.identification.prepare import Data, choice_runs
 from armid.identification.records import FrictionShapes, Measured, ShapeWorth
 from armid.identification.sensors import corrected_runs
 from armid.identification.settings import Identification
@@ -77,7 +78,7 @@ def shaped(robot: Robot, data: Data, settings: Identification, plain: Fit, gains
     effects = settings.effects
 
     def build(shapes: Shapes) -> tuple[Run, ...]:
-        return tuple(_freed(choice_runs(robot, data.choice, effects, shapes, gains), data))
+        return tuple(_freed(choice_runs(robot, data.choice, effects, shapes, gain_values(gains)), data))
 
     if settings.prior is not None:
         if settings.prior.effects.shapes != effects.shapes:
@@ -87,7 +88,9 @@ def shaped(robot: Robot, data: Data, settings: Identification, plain: Fit, gains
     else:
         found = searched(build, _start_of(data, effects, plain), effects, presliding=settings.presliding)
         shapes, notes = found.shapes, _shape_notes(found)
-    maker = RunMaker(robot=robot, effects=effects, shapes=shapes, conditioning=data.conditioning, gains=gains)
+    maker = RunMaker(
+        robot=robot, effects=effects, shapes=shapes, conditioning=data.conditioning, gains=gain_values(gains)
+    )
     train, held_out = (_freed(runs, data) for runs in maker.made(data.recordings, data.workers).runs)
     fresh = replace(
         data,

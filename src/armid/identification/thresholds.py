@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from armid.consistency.plausible import THRESHOLDS as PLAUSIBLE_BODIES
+from armid.identifiability.practical import PRACTICAL_RANK as _EXCITED
 from armid.logs.health.thresholds import LAG_SECONDS
 from armid.thresholds import Threshold
 
@@ -174,7 +175,7 @@ COMPARISON_CONFIDENCE = Threshold(
 )
 PRACTICAL_RANK = Threshold(
     "practical-rank",
-    1e-4,
+    _EXCITED,
     "of the largest singular value",
     "of the column-scaled rows, below which a direction is not excited: useful motions stay above 5e-3, and this far down "
     "noise in the rows themselves outweighs the direction",

@@ -15,11 +15,11 @@ from armid.documents import write_json
 from armid.errors import InputError
 from armid.estimation.recording import runs_of
 from armid.estimation.run import Run
+from armid.estimation.run_maker import pieces_of
 from armid.estimation.runs import RunShelf
 from armid.estimation.torque_error import JointErrors, TorqueErrors
 from armid.identification.chosen import Parameters, standard_values
 from armid.identification.combine import joint_errors
-from armid.identification.conditioned import pieces_of
 from armid.identification.evidence import Evidence
 from armid.identification.figures import other_load
 from armid.identification.gate import log_checks, nominal_checks

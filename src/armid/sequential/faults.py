@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from armid.errors import ArmidError
+from armid.estimation.determined import usable_base
 from armid.estimation.recording import runs_of
 from armid.estimation.run import Run, information_of
 from armid.identification.candidates import not_looked_for
 from armid.identification.detection import detect
 from armid.identification.faults import Fault
-from armid.identification.fit import usable_base
 from armid.logs.conditioning import Conditioning, VelocitySource, condition
 from armid.logs.log import Channel, Log, matched
 from armid.robot.robot import Robot

@@ -14,9 +14,9 @@ from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import rows_of, runs_of
 from armid.estimation.run import information_of
 from armid.estimation.torque_error import stacked_relative_error, torque_errors
-from armid.identifiability.base import BaseParameters, base_parameters
+from armid.identifiability.base import BaseParameters
+from armid.identifiability.practical import excited_base
 from armid.identifiability.structure import structural_base
-from armid.identification.fit import PRACTICAL_RANK
 from armid.logs.samples import Samples
 from armid.parameters.effects import Effects, PayloadRuns
 from armid.robot.robot import Robot
@@ -168,8 +168,7 @@ def _estimate(belief: Belief, base: BaseParameters, effects: Effects, samples: S
     """
     information = information_of(runs_of(samples, belief.robot, effects))
     if belief.label != NOMINAL_LABEL:
-        why = f"tolerance {PRACTICAL_RANK:g}: less is not excited"
-        base = base_parameters(information, tolerance=PRACTICAL_RANK, why=why, what="the torque")
+        base = excited_base(information)
     return WeightedLeastSquares().fit(information, base)
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from armid.arrays import FloatArray
 from armid.cluster.tree import WIDTH, Plus, tree_sum
 from armid.cluster.workers import Kept, Workers, in_order
 from armid.estimation.recording import runs_of
 from armid.estimation.run import Run
 from armid.estimation.runs import Pile, RunsElsewhere, RunShelf
-from armid.identification.gains import DriveGains
 from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.logs.log import Channel
 from armid.logs.recording import Recording, RecordingReference
@@ -82,14 +82,14 @@ class RunMaker:
         robot: the arm.
         effects, shapes: what the rows hold.
         conditioning: resolved.
-        gains: of the drives, where currents were measured.
+        gains: of the drives, where currents were measured, shape [n_channels].
     """
 
     robot: Robot
     effects: Effects
     shapes: Shapes
     conditioning: Conditioning
-    gains: DriveGains | None = None
+    gains: FloatArray | None = None
 
     def runs(self, samples: Samples) -> Iterator[Run]:
         """Of some samples."""
@@ -253,10 +253,17 @@ def group_size(recordings: int, workers: int) -> int:
     return size
 
 
-def in_torque(run: Run, gains: DriveGains) -> Run:
-    """A run whose measured currents are multiplied by the gains."""
-    k = gains.values
-    return replace(run, y=run.y * k, y_raw=None if run.y_raw is None else run.y_raw * k)
+def in_torque(run: Run, gains: FloatArray) -> Run:
+    """A run whose measured currents are multiplied by the gains of their drives, shape [n_channels]."""
+    return replace(run, y=run.y * gains, y_raw=None if run.y_raw is None else run.y_raw * gains)
+
+
+def choice_runs(
+    robot: Robot, choice: Sequence[Samples], effects: Effects, shapes: Shapes, gains: FloatArray | None = None
+) -> tuple[Run, ...]:
+    """The motion that choices rest on as runs; arguments as for `RunMaker`."""
+    runs = [run for samples in choice for run in runs_of(samples, robot, effects, shapes=shapes)]
+    return tuple(runs) if gains is None else tuple(in_torque(run, gains) for run in runs)
 
 
 def _same_files(parts: Sequence[Sequence[Recording]]) -> bool:
