@@ -13,7 +13,7 @@ from armid.errors import InputError
 from armid.estimation.covariance import PerChannelNoise
 from armid.estimation.fit_record import FitRecord, LoopBasis, NominalCorrection
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.recording import averaged_sign, runs_of
+from armid.estimation.recording import runs_of
 from armid.estimation.run import Run, information_of
 from armid.identifiability.structure import structural_base
 from armid.identification.friction import FrictionSearch, Shape, Shapes, rigid_part, scale_deviations, shape_values
@@ -26,7 +26,7 @@ from armid.logs.log import Channel, Log
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass
 from armid.rows.filtered import FilteredTorqueRows
-from armid.rows.friction import Velocity, column_values, smoothed
+from armid.rows.friction import Velocity, averaged_sign, column_values, smoothed
 from armid.rows.presliding import CANDIDATES, SUBSTEPS, chosen_distances, contact_state, followed
 from armid.rows.torque import TorqueRows
 from support.elbow import FRICTION, case, elbow_arm, fourier_motion, standard_values

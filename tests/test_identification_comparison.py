@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from armid.estimation.run import Run
-from armid.estimation.torque_error import ErrorSums
 from armid.identification.comparison import TOLERATED, BlockSquares, compared, stacked
 from armid.identification.metrics import CONSISTENT, NOMINAL, RIGID, Predicted
+from armid.identification.torque_error import ErrorSums
 from armid.kernels.source import Row
 from armid.recursion.scalars import Scalar, Scalars
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from armid.estimation import friction_sign
-from armid.estimation.torque_error import JointErrors, TorqueErrors
 from armid.identification import elsewhere, gate, held_out, plausibility, stored, thresholds, validate
 from armid.identification.comparison import Comparison
 from armid.identification.evidence import Evidence, OtherLoad
@@ -28,6 +27,7 @@ from armid.identification.gate import (
 from armid.identification.held_out import held_out_checks
 from armid.identification.motion import JointMotion
 from armid.identification.sensors import Sized
+from armid.identification.torque_error import JointErrors, TorqueErrors
 from armid.notes import Note, Severity
 from armid.outcome import Check
 from armid.rows.imperfections import Family, Imperfection

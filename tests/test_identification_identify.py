@@ -15,10 +15,10 @@ from armid.errors import InputError, UnknownNameError
 from armid.estimation import runs as shelf
 from armid.estimation.run import information_of, summed
 from armid.estimation.runs import Runs, RunShelf, map_runs, thinned_runs
-from armid.estimation.torque_error import joint_errors
 from armid.identifiability import structure
 from armid.identification import fit, pipeline, prepare
 from armid.identification.thresholds import THRESHOLDS
+from armid.identification.torque_error import joint_errors
 from armid.logs import recording
 from armid.outcome import UntrustedError, Verdict
 from armid.robot.load import load_robot

@@ -118,7 +118,7 @@ OUTSIDE = {
     ),
     "studies.kinematics": (
         "cluster parameters robot kernels kinematics rows motions scene identifiability logs logs.conditioning "
-        "estimation calibration design simulation"
+        "estimation identification calibration design simulation"
     ),
     "cli": (
         "parameters robot kinematics motions identifiability logs logs.readers logs.live logs.health "

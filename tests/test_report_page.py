@@ -19,11 +19,11 @@ from armid.design.optimise import design_excitation
 from armid.design.search import Budget
 from armid.design.statement import DesignSettings
 from armid.errors import InputError
-from armid.estimation.torque_error import JointErrors, TorqueErrors
 from armid.fleets.fleet import Fleet, summed_up
 from armid.identification.compare import compare
 from armid.identification.records import STEP_SHARES, ResultProvenance
 from armid.identification.result import Result
+from armid.identification.torque_error import JointErrors, TorqueErrors
 from armid.identification.uses import uses_of
 from armid.notes import Note, Severity
 from armid.observation.observe import Observation, observe

@@ -24,8 +24,8 @@ from armid.logs.torque_pair import check_pair
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.robot.robot import Robot
 from armid.rows.filtered import FilteredTorqueRows
-from armid.rows.friction import Shapes, Velocity, column_values, smoothed
-from armid.rows.presliding import SUBSTEPS, contact_along, contact_state
+from armid.rows.friction import Shapes, Velocity, column_values, friction_directions, smoothed
+from armid.rows.presliding import SUBSTEPS
 from armid.rows.torque import TorqueRows
 from armid.signals.filters import LowPass, low_pass
 
@@ -148,24 +148,10 @@ def rows_of(robot: Robot, effects: Effects, loaded: bool) -> TorqueRows | Filter
 
 
 def directions(samples: Samples, segments: Sequence[Segment], shapes: Shapes) -> FloatArray:
-    """Direction of Coulomb friction at points around each sample, shape [n_samples, SUBSTEPS, n_joints].
-
-    It turns around over a distance, over a range of velocity, or where the velocity does, as the shapes say for each joint.
-    """
+    """Direction of Coulomb friction at points around each sample, shape [n_samples, SUBSTEPS, n_joints]."""
     out = np.empty((len(samples.qd), SUBSTEPS, samples.n_joints))
-    none = (0.0,) * samples.n_joints
     for s in segments:
-        velocity = _velocity_of(samples, s.slice, s.rate)
-        # A jump has no course to follow: when it happens is least noisy as the filtered velocity has it.
-        smooth = Velocity(samples.qd[s.slice], samples.qdd[s.slice], s.rate)
-        for j, (distance, width) in enumerate(zip(shapes.presliding or none, shapes.widths or none, strict=True)):
-            if distance > 0.0:
-                out[s.slice, :, j] = _contact(samples, s, velocity, j, distance)
-            elif width > 0.0:
-                out[s.slice, :, j] = np.tanh(velocity.around(j) / width)
-            else:
-                change = samples.qdd[s.slice, j][:, np.newaxis]
-                out[s.slice, :, j] = averaged_sign(smooth.around(j), change, s.rate * SUBSTEPS)
+        out[s.slice] = friction_directions(samples.q[s.slice], _velocity_of(samples, s.slice, s.rate), shapes)
     return out
 
 
@@ -173,13 +159,6 @@ def _velocity_of(samples: Samples, part: slice, rate: float) -> Velocity:
     """Of the drives, between the samples too."""
     between = samples.velocities_between
     return Velocity(samples.qd[part], samples.qdd[part], rate, None if between is None else between[part])
-
-
-def _contact(samples: Samples, segment: Segment, velocity: Velocity, j: int, distance: float) -> FloatArray:
-    """State of the contact of joint j, which turns around over a distance, shape [n_samples, SUBSTEPS]."""
-    if velocity.between is not None:
-        return contact_along(velocity.around(j), segment.rate, distance)
-    return contact_state(samples.q[segment.slice, j], samples.qd[segment.slice, j], segment.rate, distance)
 
 
 def filtered(samples: Samples, segments: Sequence[Segment], columns: FloatArray) -> FloatArray:
@@ -205,12 +184,3 @@ def filtered(samples: Samples, segments: Sequence[Segment], columns: FloatArray)
         dense = low_pass(columns[s.slice].reshape(-1, width), settings.low_pass(s.rate * points, cutoff))
         out[s.slice] = dense.reshape(-1, points, width)[:, points // 2]
     return out
-
-
-def averaged_sign(qd: FloatArray, qdd: FloatArray, rate: float) -> FloatArray:
-    """Sign of the velocity averaged over each sampling interval, the velocity taken as linear there.
-
-    A reversal between two samples is so placed where it happened.
-    """
-    half_change = np.maximum(np.abs(qdd) * 0.5 / rate, 1e-12)
-    return np.clip(qd / half_change, -1.0, 1.0)

@@ -9,12 +9,13 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import ShapeError
-from armid.estimation.recording import averaged_sign, torque_source, with_torque_source
+from armid.estimation.recording import torque_source, with_torque_source
 from armid.estimation.run import Run
 from armid.identifiability.base import BaseParameters
 from armid.information.status import EstimationError, Status
 from armid.kernels.evaluate import CompiledRows, compiled_rows
 from armid.parameters.effects import TorqueSide
+from armid.rows.friction import averaged_sign
 
 _LONGEST_STEP = 0.25
 """Integration step in units of one over the controller's angular frequency: stable, and accurate to a few per cent of the lag."""

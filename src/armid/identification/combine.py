@@ -16,7 +16,6 @@ from armid.errors import InputError
 from armid.estimation.covariance import Earlier, bread
 from armid.estimation.estimate import Estimate, identification_notes
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.torque_error import JointErrors, TorqueErrors
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.practical import excited, excited_base
 from armid.identification.comparison import Comparison
@@ -31,6 +30,7 @@ from armid.identification.provenance import check_new
 from armid.identification.records import Sensitivity, result_provenance
 from armid.identification.result import Result
 from armid.identification.thresholds import NEGLIGIBLE_ERROR, TOLERATED_RATIO
+from armid.identification.torque_error import JointErrors, TorqueErrors
 from armid.information.information import Information
 from armid.information.solve import reduced
 from armid.notes import Note, Severity

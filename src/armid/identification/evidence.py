@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from math import nan
 from typing import Any
 
-from armid.estimation.torque_error import number
 from armid.identification.comparison import Comparison
 from armid.identification.motion import JointMotion
+from armid.identification.torque_error import number
 from armid.notes import Note, Severity
 
 _COMPARISONS = ("against_nominal", "against_constant")

@@ -13,7 +13,6 @@ from armid.consistency.certificates import Certificates
 from armid.consistency.consistent import ConsistentEstimate
 from armid.estimation.estimate import Estimate
 from armid.estimation.quantiles import normal_quantile
-from armid.estimation.torque_error import JointErrors
 from armid.identification.comparison import TOLERATED, Comparison, stacked
 from armid.identification.evidence import Evidence
 from armid.identification.faults import Fault
@@ -27,6 +26,7 @@ from armid.identification.thresholds import (
     REVERSED,
     SETTLING,
 )
+from armid.identification.torque_error import JointErrors
 from armid.information.status import Status
 from armid.notes import Note, Severity
 from armid.outcome import Check

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import hypot, inf, isnan, nan
 
-from armid.estimation.torque_error import JointErrors
 from armid.identification.evidence import Evidence
 from armid.identification.motion import JointMotion
 from armid.identification.thresholds import (
@@ -27,6 +26,7 @@ from armid.identification.thresholds import (
     STILL_SHARE,
     UNEXPLAINED,
 )
+from armid.identification.torque_error import JointErrors
 from armid.outcome import Check
 
 UNDETERMINED = "joint-undetermined"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from armid.consistency.certificates import Certificates, certify
 from armid.estimation.covariance import row_inflation
-from armid.estimation.torque_error import JointErrors, paired
 from armid.identification.data import Data
 from armid.identification.driving_friction import driving_friction_checks
 from armid.identification.elsewhere import elsewhere_checks
@@ -30,6 +29,7 @@ from armid.identification.plausibility import plausibility_checks
 from armid.identification.records import Gain
 from armid.identification.result import Result
 from armid.identification.settings import Identification
+from armid.identification.torque_error import JointErrors, paired
 from armid.information.information import Information
 from armid.notes import Note
 from armid.outcome import Check

@@ -10,10 +10,10 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.estimation.run import Run, each_run
 from armid.estimation.runs import lengths_of
-from armid.estimation.torque_error import ErrorSums
 from armid.identification.comparison import BLOCK_SECONDS, BlockSquares, Comparison, compared_blocks
 from armid.identification.motion import MotionSums, largest_speeds
 from armid.identification.thresholds import NEGLIGIBLE_ERROR, TOLERATED_RATIO
+from armid.identification.torque_error import ErrorSums
 from armid.parameters.space import named_parameters
 from armid.robot.described import described_values
 from armid.robot.robot import Robot

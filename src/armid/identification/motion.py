@@ -17,8 +17,8 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run, each_run
-from armid.estimation.torque_error import number
 from armid.identification.thresholds import REPEAT_DISTANCE, REST_SECONDS, REST_SPEED
+from armid.identification.torque_error import number
 from armid.parameters.space import named_parameters
 
 STATIC_FRICTION = ("coulomb", "motor_coulomb", "stribeck", "coupled_coulomb", "coulomb_load")

@@ -8,7 +8,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from armid.estimation.essential import Removal
-from armid.estimation.torque_error import number
+from armid.identification.torque_error import number
 from armid.outcome import InputFile, Provenance
 
 

@@ -18,12 +18,12 @@ from armid.arrays import FloatArray
 from armid.consistency.certificates import Certificates
 from armid.consistency.consistent import ConsistentEstimate
 from armid.estimation.estimate import NORMAL_95, Estimate
-from armid.estimation.torque_error import JointErrors
 from armid.identification.evidence import Evidence
 from armid.identification.faults import Fault, faults_table, listed_faults
 from armid.identification.held_out import UNDETERMINED
 from armid.identification.records import FrictionShapes, Gain, ResolvedConditioning, ResultProvenance, Sensitivity
 from armid.identification.sensors import Imperfections
+from armid.identification.torque_error import JointErrors
 from armid.information.information import Information
 from armid.notes import Note
 from armid.outcome import Check, Listing, Outcome, Verdict

@@ -23,7 +23,6 @@ from armid.errors import InputError
 from armid.estimation.covariance import textbook_deviations
 from armid.estimation.estimate import Estimate
 from armid.estimation.fit_record import FitRecord
-from armid.estimation.torque_error import JointErrors, number
 from armid.folders import answer_folder
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.rank import RankDecision
@@ -34,6 +33,7 @@ from armid.identification.records import FrictionShapes, Gain, ResolvedCondition
 from armid.identification.result import Result
 from armid.identification.sensor_file import sensor_text
 from armid.identification.sensors import Imperfections
+from armid.identification.torque_error import JointErrors, number
 from armid.information.information import Information
 from armid.information.status import Status
 from armid.information.storage import classes_of, factors, restored_information

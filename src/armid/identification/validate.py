@@ -17,7 +17,6 @@ from armid.estimation.recording import runs_of
 from armid.estimation.run import Run
 from armid.estimation.run_maker import pieces_of
 from armid.estimation.runs import RunShelf
-from armid.estimation.torque_error import JointErrors, TorqueErrors
 from armid.identification.chosen import Parameters, standard_values
 from armid.identification.combine import joint_errors
 from armid.identification.evidence import Evidence
@@ -29,6 +28,7 @@ from armid.identification.provenance import log_record
 from armid.identification.records import ResolvedConditioning
 from armid.identification.request import Source, listed, opened
 from armid.identification.result import Result, load_result, said
+from armid.identification.torque_error import JointErrors, TorqueErrors
 from armid.logs.conditioning import Conditioning, Differentiator, FilterKind, VelocitySource
 from armid.logs.log import Channel
 from armid.logs.read import ReadOptions

@@ -19,7 +19,7 @@ from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.parameters.effects import Effects
 from armid.robot.robot import Robot
-from armid.rows.presliding import SUBSTEPS
+from armid.rows.presliding import SUBSTEPS, contact_along, contact_state
 from armid.rows.torque import ShapeColumn
 
 
@@ -197,3 +197,39 @@ def _checked_scales(shapes: Shapes, joints: int) -> tuple[float, ...]:
     if len(shapes.scales) != joints:
         raise InputError("friction", f"{len(shapes.scales)} velocity scales for {joints} joints", "search for them")
     return shapes.scales
+
+
+def friction_directions(q: FloatArray, velocity: Velocity, shapes: Shapes) -> FloatArray:
+    """Direction of Coulomb friction at points around each sample of a stretch, shape [n_samples, SUBSTEPS, n_joints].
+
+    It turns around over a distance, over a range of velocity, or where the velocity does, as the shapes say for each joint.
+
+    Args:
+        q: position of the drives, shape [n_samples, n_joints].
+        velocity: of the same samples.
+        shapes: with distances and widths; none for at once.
+    """
+    out = np.empty((len(q), SUBSTEPS, q.shape[1]))
+    none = (0.0,) * q.shape[1]
+    # A jump has no course to follow: when it happens is least noisy as the filtered velocity has it.
+    smooth = replace(velocity, between=None)
+    for j, (distance, width) in enumerate(zip(shapes.presliding or none, shapes.widths or none, strict=True)):
+        if distance > 0.0 and velocity.between is not None:
+            out[:, :, j] = contact_along(velocity.around(j), velocity.rate, distance)
+        elif distance > 0.0:
+            out[:, :, j] = contact_state(q[:, j], velocity.qd[:, j], velocity.rate, distance)
+        elif width > 0.0:
+            out[:, :, j] = np.tanh(velocity.around(j) / width)
+        else:
+            change = velocity.qdd[:, j][:, np.newaxis]
+            out[:, :, j] = averaged_sign(smooth.around(j), change, velocity.rate * SUBSTEPS)
+    return out
+
+
+def averaged_sign(qd: FloatArray, qdd: FloatArray, rate: float) -> FloatArray:
+    """Sign of the velocity averaged over each sampling interval, the velocity taken as linear there.
+
+    A reversal between two samples is so placed where it happened.
+    """
+    half_change = np.maximum(np.abs(qdd) * 0.5 / rate, 1e-12)
+    return np.clip(qd / half_change, -1.0, 1.0)

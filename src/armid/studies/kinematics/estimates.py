@@ -13,10 +13,10 @@ from armid.estimation.estimate import Estimate
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import rows_of, runs_of
 from armid.estimation.run import information_of
-from armid.estimation.torque_error import stacked_relative_error, torque_errors
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.practical import excited_base
 from armid.identifiability.structure import structural_base
+from armid.identification.torque_error import stacked_relative_error, torque_errors
 from armid.logs.samples import Samples
 from armid.parameters.effects import Effects, PayloadRuns
 from armid.robot.robot import Robot
