@@ -23,6 +23,7 @@ SUSPECTED = (
     Family.CLOCK,
     Family.TILT,
     Family.WEIGHT,
+    Family.LENGTH,
     Family.DRIFT,
     Family.SLOW_DRIFT,
 )
@@ -50,6 +51,7 @@ EXPERIMENTS = {
     Family.TILT: "put a level on the base, or use --find-gravity with a motion of all joints",
     Family.DELAY: "record a faster motion of this joint",
     Family.COMMON_DELAY: "record a faster motion",
+    Family.LENGTH: "measure the length, or calibrate the arm with measured poses (armid calibrate)",
     Family.DRIFT: "return to the same poses at the end of the recording",
     Family.SLOW_DRIFT: "return to the same poses again and again during the recording",
 }
@@ -162,6 +164,8 @@ def undoing_words(item: Imperfection, size: float, joints: Sequence[str]) -> str
             return "--find-gravity"
         case Family.CLOCK:
             return clock_words(size)
+        case Family.LENGTH if item.joint is not None:
+            return f"way to {joints[item.joint]} from the joint before divided by {1.0 + size:.4g}"
         case _:
             return ""
 

@@ -37,10 +37,9 @@ from armid.identification.candidates import (
     unless,
 )
 from armid.identification.described_bodies import scale_faults
-from armid.identification.faults import LENGTH, Answer, Fault
+from armid.identification.faults import Answer, Fault
 from armid.identification.freed_runs import Squares, WithoutDrifts, seconds_of
 from armid.identification.imperfections import RowNoise, RowsBeside, reference_of
-from armid.identification.lengths import length_answers, score_of, wrong_length
 from armid.identification.sensors import Imperfections, Sized, corrected_runs
 from armid.identification.thresholds import (
     FAR_APART,
@@ -245,28 +244,11 @@ class _Detector:
                 rivals |= others
                 doubtful.add(item)
         rest = [rivals.get(s.item) or self._answered(s, energy) for s in seen if s.item not in found]
-        told = self._against_lengths(tuple(found.values()), record, drifts, noise)
-        another = any(fault.kind == LENGTH and fault.answer is Answer.FOUND for fault in told)
+        # A length is undone in the description, and beside one that is wrong sensors are not what they seem.
+        another = any(item.family is Family.LENGTH for item in found)
         certain = () if another else tuple(s for s in record.sizes if s.item not in doubtful)
         undone = replace(record, sizes=certain) if certain else None
-        return Detection(faults=(*told, *rest, *self._scale(record, drifts)), undone=undone)
-
-    def _against_lengths(
-        self, found: tuple[Fault, ...], record: Imperfections, drifts: Sequence[Sized], noise: RowNoise
-    ) -> tuple[Fault, ...]:
-        """What was found, held against lengths of the description where it is too large to be used."""
-        words = [family.value for family in DRIFTS]
-        sensors = [fault for fault in found if fault.kind not in words]
-        if not any(fault.large for fault in sensors):
-            return found
-        steady = self._kept(replace(record, sizes=()), drifts).runs
-        per_sample = noise.rows_per_sample * max(1.0, sum(lengths_of(steady)) / _LOOKED_AT)
-        length = wrong_length(self.robot, steady, self.base, rows_per_sample=per_sample, noise=noise.sigma)
-        if length is None:
-            return found
-        undone, before = (score_of(runs, self.base, noise.sigma) for runs in (self._kept(record, drifts).runs, steady))
-        told = length_answers(sensors, length, undone, before)
-        return (*told, *(fault for fault in found if fault.kind in words))
+        return Detection(faults=(*found.values(), *rest, *self._scale(record, drifts)), undone=undone)
 
     def _looked(
         self,
@@ -436,10 +418,10 @@ class _Detector:
     ) -> tuple[Imperfections, float]:
         """The record with this candidate undone exactly, and the squared error that is left."""
         size, item = seen.size, seen.item
-        energy = inf
+        energy, trial = inf, record
         for _ in range(_STEPS):
             with_it = (*record.sizes, Sized(item, possible_size(item, size), nan))
-            trial, _ = self._fitted(replace(record, sizes=with_it), drifts)
+            trial, _ = self._fitted(replace(trial, sizes=with_it), drifts)
             scaled = _in_units_of(trial, record, noise)
             (again,), energy = self._scan(trial, drifts, (item,), scaled)
             if not isfinite(again.deviation) or abs(again.size) < _SETTLED * max(abs(size), item.tolerance):

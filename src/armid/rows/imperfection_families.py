@@ -30,6 +30,8 @@ class Family(StrEnum):
     """Gear ratio taken too large by a share, per joint: torque is multiplied by it, the angle divided."""
     WEIGHT = "weight"
     """Share of the arm's weight that is missing from all torques, as after a controller that compensates gravity."""
+    LENGTH = "length"
+    """Way to a joint from the one before described too long by a share, per joint."""
     DRIFT = "drift"
     """Torque that grows by this much from the begin of a recording to its end [N m or N], per joint."""
     SLOW_DRIFT = "slow-drift"
@@ -85,6 +87,7 @@ KINDS: dict[Family, FamilyKind] = {
     Family.TILT: FamilyKind(tolerance=float(np.radians(1.0)), unit="rad", sensors=True, aliases=True),
     Family.GEAR_RATIO: FamilyKind(tolerance=0.01, unit="1", sensors=True, aliases=True, recurs=False),
     Family.WEIGHT: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=True, recurs=False),
+    Family.LENGTH: FamilyKind(tolerance=0.01, unit="1", sensors=True, aliases=True, recurs=False),
     Family.DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=True, aliases=False, recurs=False),
     Family.SLOW_DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=True, aliases=False, recurs=False),
     Family.ASYMMETRIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
@@ -99,7 +102,8 @@ KINDS: dict[Family, FamilyKind] = {
     Family.ROTOR: FamilyKind(tolerance=0.05, unit="kg m^2", sensors=False, aliases=True),
 }
 """Base tolerances: what data sheets and calibrated cells have. A torque sensor is good to a few per cent, an encoder is homed to
-a degree, a bus is late by a few milliseconds; shapes of friction are a few per cent of the torque."""
+a degree, a bus is late by a few milliseconds, lengths of a
+description are those of the drawing; shapes of friction are a few per cent of the torque."""
 
 STRIBECK_SCALES = (0.03, 0.1, 0.3)
 """Shares of a joint's largest speed at which the hump near standstill has decayed; which one, the data decide."""

@@ -27,6 +27,7 @@ from armid.parameters.space import OwnerKind, Parameter, named_parameters
 from armid.robot.robot import JointKind, Robot
 from armid.rows.gravity import GravityRows
 from armid.rows.imperfection_families import KINDS, STRIBECK_SCALES, Family, Imperfection
+from armid.rows.lengths import LengthColumns, felt_ways, half_way, length_torque, way_to
 
 __all__ = [
     "KINDS",
@@ -43,6 +44,9 @@ __all__ = [
 
 _PRISMATIC_ZERO = 0.001
 """[m]: a linear axis is homed to a millimetre."""
+
+_DRAWN = 0.001
+"""[m]: descriptions are rounded to millimetres; of a short way that is more than its share."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -115,6 +119,16 @@ def _of_family(family: Family, robot: Robot, reference: ColumnReference) -> list
             Imperfection(family=family, joint=None, part=part, unit="rad", tolerance=kind.tolerance)
             for part in ("first", "second")
         ]
+    if family is Family.LENGTH:
+        return [
+            Imperfection(
+                family=family,
+                joint=j,
+                unit=kind.unit,
+                tolerance=max(kind.tolerance, _DRAWN / way_to(robot.joints[j])),
+            )
+            for j in felt_ways(robot)
+        ]
     out: list[Imperfection] = []
     for j, joint in enumerate(robot.joints):
         prismatic = joint.kind is JointKind.PRISMATIC
@@ -182,6 +196,7 @@ class Columns:
             Family.GEAR_RATIO: self._gear_ratio,
             Family.WEIGHT: self._weight,
             Family.REVERSAL: self._turned_late,
+            Family.LENGTH: self._length,
         }
 
     def of(self, wanted: Sequence[Imperfection]) -> FloatArray:
@@ -197,6 +212,11 @@ class Columns:
                     # Beyond the training's speeds a shape stays what it was, and so must what it is taken without.
                     out[:, item.joint, k] -= self.linear_friction(item.joint, within=True) @ np.array(item.linear)
         return out
+
+    def of_length(self, item: Imperfection, share: float) -> FloatArray:
+        """Change of the recorded torque by a length described too long by a share: all of it, not its derivative."""
+        j = int(item.joint or 0)
+        return -length_torque(self._lengths_of(half_way(self._m.robot, j, share)), j, share)
 
     @cached_property
     def torque(self) -> FloatArray:
@@ -323,6 +343,22 @@ class Columns:
 
     def _weight(self, item: Imperfection) -> FloatArray:
         return -self._holding_torque(self._m.robot)
+
+    @cached_property
+    def _lengths(self) -> LengthColumns:
+        return self._lengths_of(self._m.robot)
+
+    def _lengths_of(self, robot: Robot) -> LengthColumns:
+        return LengthColumns(
+            robot,
+            self._m.effects,
+            loaded=self._m.loaded,
+            motion=self._x[:, : 3 * self._n],
+            standard=self._r.standard,
+        )
+
+    def _length(self, item: Imperfection) -> FloatArray:
+        return -self._lengths.per_share(int(item.joint or 0))
 
     def _clock(self, item: Imperfection) -> FloatArray:
         n, x = self._n, self._x
