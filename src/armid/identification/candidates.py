@@ -132,9 +132,13 @@ def share_of_channels(count: int) -> float:
 
 def significant(seen: Seen, energy: float, share: float) -> bool:
     """Beyond its tolerance, worth looking at, and likely beyond chance; that is settled once it is undone."""
+    return abs(seen.size) > seen.item.tolerance and worth_undoing(seen, energy, share)
+
+
+def worth_undoing(seen: Seen, energy: float, share: float) -> bool:
+    """Likely beyond chance, and explains something; it may be ordinary."""
     likely = abs(seen.size) > _LIKELY * seen.deviation
-    least = share * FAULT_SHARE.value * energy
-    return likely and abs(seen.size) > seen.item.tolerance and min(seen.taken, seen.beyond) > least
+    return likely and min(seen.taken, seen.beyond) > share * FAULT_SHARE.value * energy
 
 
 def simplest(worth: Sequence[Seen]) -> list[Seen]:

@@ -35,6 +35,7 @@ from armid.identification.candidates import (
     together,
     undoing_words,
     unless,
+    worth_undoing,
 )
 from armid.identification.described_bodies import scale_faults
 from armid.identification.faults import Answer, Fault
@@ -200,10 +201,11 @@ class _Detector:
         needless: set[int | None] = set()
         rivals: dict[Imperfection, Fault] = {}
         doubtful: set[Imperfection] = set()
+        ordinary: dict[Imperfection, float] = {}
         noise, before = self.noise, self._held_out_error(record)
         seen, energy = self._looked(record, drifts, candidates, noise)
-        while len(found) < _MOST_FAULTS:
-            open_ = [s for s in seen if s.item not in found and s.item not in refused]
+        while len(found) + len(ordinary) < _MOST_FAULTS:
+            open_ = [s for s in seen if s.item not in {*found, *refused, *ordinary}]
             best = self._best([s for s in open_ if s.item.family not in DRIFTS or s.item.joint not in needless], energy)
             if not best:
                 break
@@ -237,16 +239,20 @@ class _Detector:
             refused.clear()
             seen, energy = self._looked(record, drifts, candidates, noise)
             own = next(s for s in seen if s.item == item).whole(size)
+            if abs(size) <= item.tolerance:
+                ordinary[item] = size
+                continue
             found[item] = self._fault(own, Answer.FOUND, explains=explains, change=change)
             if as_good:
                 others = {other.sizes[-1].item: self._rival(other.sizes[-1], found[item]) for other in as_good}
                 found[item] = unless(found[item], [rival.name for rival in others.values()])
                 rivals |= others
                 doubtful.add(item)
-        rest = [rivals.get(s.item) or self._answered(s, energy) for s in seen if s.item not in found]
+        told = (s.whole(ordinary[s.item]) if s.item in ordinary else s for s in seen if s.item not in found)
+        rest = [rivals.get(s.item) or self._answered(s, energy) for s in told]
         # A length is undone in the description, and beside one that is wrong sensors are not what they seem.
         another = any(item.family is Family.LENGTH for item in found)
-        certain = () if another else tuple(s for s in record.sizes if s.item not in doubtful)
+        certain = () if another else tuple(s for s in record.sizes if s.item not in {*doubtful, *ordinary})
         undone = replace(record, sizes=certain) if certain else None
         return Detection(faults=(*found.values(), *rest, *self._scale(record, drifts)), undone=undone)
 
@@ -296,9 +302,17 @@ class _Detector:
         return out
 
     def _best(self, seen: Sequence[Seen], energy: float) -> list[Seen]:
-        """Those worth undoing, by what they take away."""
-        worth = simplest([s for s in seen if significant(s, energy, self._share)])
-        return sorted(worth, key=lambda s: -s.taken)[:_REFINED]
+        """Those worth undoing, by what they take away; none where all are ordinary.
+
+        Something ordinary may explain more than anything beyond its tolerance: a zero of a degree makes the zero of its neighbour
+        seem to be off by more. It is undone first, and said to be ordinary.
+        """
+        beyond = simplest([s for s in seen if significant(s, energy, self._share)])
+        if not beyond:
+            return []
+        ordinary = [s for s in seen if s.item.family not in DRIFTS and worth_undoing(s, energy, self._share)]
+        worth = {s.item: s for s in (*beyond, *ordinary)}
+        return sorted(worth.values(), key=lambda s: -s.taken)[:_REFINED]
 
     def _scale(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Fault, ...]:
         """What no recording of the arm alone can tell from other bodies, held against the description."""
@@ -314,10 +328,17 @@ class _Detector:
     def _described(self, tied: Sequence[Imperfections], drifts: Sequence[Sized]) -> list[Imperfections]:
         """Trials that are as good as each other, those that the described weight speaks against left out, the simplest first.
 
+        What is beyond its tolerance comes before what is ordinary: a doubt about a recording is said.
+
         Without velocities a clock that runs fast and weight that is missing are the same to the torque; but undone as the wrong
         one of the two, all bodies come out too light or too heavy alike.
         """
-        order = sorted(tied, key=lambda trial: SUSPECTED.index(trial.sizes[-1].item.family))
+
+        def simple(trial: Imperfections) -> tuple[bool, int]:
+            last = trial.sizes[-1]
+            return abs(last.value) <= last.item.tolerance, SUSPECTED.index(last.item.family)
+
+        order = sorted(tied, key=simple)
         if len(order) == 1 or self.gains_known:
             return order
         scales = [self._scale(trial, drifts)[0] for trial in order]

@@ -25,7 +25,7 @@ from armid.parameters.space import OwnerKind
 from armid.recursion.motion import Twist, geometric_coordinates, joint_placements, link_motions
 from armid.recursion.scalars import ARRAYS, Scalar, Vector, add, cross, dot, scale, times, transpose_times
 from armid.robot.elementary import Elementary, product
-from armid.robot.robot import Joint, Robot
+from armid.robot.robot import Joint, JointKind, Robot
 from armid.rows.torque import space_of
 
 
@@ -40,13 +40,16 @@ def way_to(joint: Joint) -> float:
 
 
 def felt_ways(robot: Robot) -> tuple[int, ...]:
-    """Joints with a way that some torque may depend on: nothing is felt of how far the first axis is from the base."""
-    return tuple(j for j, joint in enumerate(robot.joints) if _has_way(joint, behind_axis=j == 0))
+    """Joints with a way that some torque may depend on: of the first joint only what turns about its axis."""
+    lengths = tuple(j for j, joint in enumerate(robot.joints) if way_to(joint) > 0.0)
+    return tuple(j for j in lengths if j > 0 or _turns(robot.joints[0]))
 
 
-def _has_way(joint: Joint, *, behind_axis: bool) -> bool:
-    elements = joint.transforms[joint.variable_index :] if behind_axis else joint.transforms
-    return any(is_length(e) and e.value != 0.0 for e in elements)
+def _turns(joint: Joint) -> bool:
+    """Whether a joint moves its own link's origin around its axis."""
+    k = joint.variable_index
+    across = np.delete(product(joint.transforms[k + 1 :])[:3, 3], joint.transforms[k].motion.axis)
+    return joint.kind is JointKind.REVOLUTE and bool(np.any(np.abs(across) > 1e-12))
 
 
 def stretched(joint: Joint, factor: float) -> Joint:
