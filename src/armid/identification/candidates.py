@@ -26,6 +26,9 @@ SUSPECTED = (
     Family.LENGTH,
     Family.DRIFT,
     Family.SLOW_DRIFT,
+    Family.GAIN_DRIFT,
+    Family.FRICTION_DRIFT,
+    Family.SPRING,
 )
 """Families that are faults of a recording when they are large."""
 
@@ -54,6 +57,9 @@ EXPERIMENTS = {
     Family.LENGTH: "measure the length, or calibrate the arm with measured poses (armid calibrate)",
     Family.DRIFT: "return to the same poses at the end of the recording",
     Family.SLOW_DRIFT: "return to the same poses again and again during the recording",
+    Family.GAIN_DRIFT: "let the arm warm up, and repeat the motion at the end of the recording",
+    Family.FRICTION_DRIFT: "let the arm warm up, and repeat the motion at the end of the recording",
+    Family.SPRING: "hold the joint still at both ends of its range, or take off cables and hoses",
 }
 """What would decide a fault of a family."""
 
@@ -121,8 +127,11 @@ def tied(energy: float, left: float, rest: float) -> bool:
 
 _OF_POSITION = (Family.POSITION_SINE, Family.POSITION_COSINE)
 
-DRIFTS = (Family.DRIFT, Family.SLOW_DRIFT)
-"""Families of torque that changes with time and not with the motion."""
+CHANGES = (Family.GAIN_DRIFT, Family.FRICTION_DRIFT)
+"""Families of something that is another at the end of a recording than at its begin."""
+
+DRIFTS = (Family.DRIFT, Family.SLOW_DRIFT, *CHANGES)
+"""Families of what changes with time and not with the motion alone; another recording has another change."""
 
 
 def share_of_channels(count: int) -> float:

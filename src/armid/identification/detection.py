@@ -23,6 +23,7 @@ from armid.estimation.run import Run, each_run, information_of
 from armid.estimation.runs import before, changed_runs, lengths_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.candidates import (
+    CHANGES,
     DRIFTS,
     EXPERIMENTS,
     SUSPECTED,
@@ -50,9 +51,9 @@ from armid.identification.thresholds import (
     FAULT_PHASE,
     FAULT_SHARE,
 )
-from armid.identification.wandering import beyond_choice, of_position, wanders
+from armid.identification.wandering import beyond_choice, by_own_rows, of_position, wanders
 from armid.robot.robot import Robot
-from armid.rows.imperfections import ColumnReference, Family, Imperfection, imperfections
+from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection, imperfections
 
 _RIVALS = (Family.ASYMMETRIC, Family.QUADRATIC, Family.CUBIC, Family.STRIBECK, Family.REVERSAL, Family.ROTOR)
 """What stands beside every candidate, so that the arm itself is not taken for a sensor: shapes of friction with their base
@@ -131,8 +132,8 @@ def detect(
     reference = reference_of(train, as_it_is.estimate.standard, recorded_velocity=recorded_velocity)
     effects = torque_source(train).effects
     settled = {Family.GAIN: gains_known, Family.CLOCK: clock_known}
-    # The shape of a slow drift is found by itself.
-    families = [f for f in SUSPECTED if f is not Family.SLOW_DRIFT and not settled.get(f, False)]
+    # The shape of a slow drift is found by itself, and what changes with time beside it.
+    families = [f for f in SUSPECTED if f not in (Family.SLOW_DRIFT, *CHANGES) and not settled.get(f, False)]
     candidates = imperfections(robot, effects, reference, families)
     rivals = tuple(i for i in imperfections(robot, effects, reference, _RIVALS) if i.scale in (0.0, 0.1))
     search = _Detector(
@@ -275,8 +276,8 @@ class _Detector:
             beside=(*(drift.item for drift in drifts), *of_position(self.robot, record.reference)),
             energy=energy,
         )
-        known = {drift.item.joint for drift in drifts}
-        return [*seen, *(s for s in slow if s.item.joint not in known)], energy
+        known = {drift.item.joint for drift in drifts if drift.item.family not in CHANGES}
+        return [*seen, *(s for s in slow if s.item.family in CHANGES or s.item.joint not in known)], energy
 
     def _steadied(
         self, record: Imperfections, drifts: Sequence[Sized], seen: Seen
@@ -288,7 +289,9 @@ class _Detector:
         rivals = of_position(self.robot, record.reference) if slow else ()
         (left,), _ = self._scan(steady, with_it, (seen.item,), quiet, rivals)
         own = replace(seen, size=seen.size + left.size, deviation=left.deviation)
-        return steady, quiet, beyond_choice(own, quiet) if slow else own
+        if slow:
+            return steady, quiet, beyond_choice(own, quiet)
+        return steady, quiet, by_own_rows(own, quiet) if own.item.family in CHANGES else own
 
     def _needless(self, record: Imperfections, drifts: Sequence[Sized]) -> list[Sized]:
         """Drifts found earlier that the last one explains: a joint whose torque wanders bends the model of the others."""
@@ -368,7 +371,7 @@ class _Detector:
         if not drifts:
             return runs
         lengths = lengths_of(runs)
-        return changed_runs(runs, WithoutDrifts(drifts, sum(lengths)), before(lengths))
+        return changed_runs(runs, WithoutDrifts(drifts, sum(lengths), record.reference), before(lengths))
 
     def _fitted(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Imperfections, RowNoise]:
         """The record with the model that fits runs freed from what it holds, and the noise of their rows.
@@ -497,7 +500,7 @@ class _Detector:
         limit = max(FACTORS[-1] * item.tolerance, self.delay if delays else 0.0)
         # Beyond the limit without doubt, or likely so and what is wrong with the recording: a fault near the limit stays a note.
         doubt = half / NORMAL_95 if explains > self._share * FAULT_DECISIVE.value else half
-        large = answer is Answer.FOUND and abs(seen.size) - doubt > limit
+        large = answer is Answer.FOUND and KINDS[item.family].sensors and abs(seen.size) - doubt > limit
         known = isfinite(seen.deviation)
         return Fault(
             kind=f"{item.family.value} {item.part}".strip(),
