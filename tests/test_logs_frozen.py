@@ -111,3 +111,16 @@ def test_a_sensor_that_loses_measurements_now_and_then_is_not_frozen():
     last = np.maximum.accumulate(np.where(lost, 0, np.arange(len(lost))))
     late = torques(log, log[TAU][5 * last[sample]])
     assert all(held_stretches(late, TAU, j) == [] for j in range(len(NAMES)))
+
+
+def test_rows_of_a_torque_cut_off_at_its_top_are_cut_and_counted():
+    log = sensed("fine and fast")
+    tau = np.array(log[TAU])
+    top = np.quantile(np.abs(tau[:, ELBOW]), 0.9)
+    tau[:, ELBOW] = np.clip(tau[:, ELBOW], -top, top)
+    kept, notes = mended(open_recording(replace(torques(log, tau), checked=False), arm()), arm())
+    (note,) = notes
+    assert note.code == "stretches-cut"
+    assert "saturated" in note.message
+    assert len(kept) == len(log) - int(np.sum(np.abs(tau[:, ELBOW]) == top))
+    assert not any(n.code == "saturated" for n in kept.notes)

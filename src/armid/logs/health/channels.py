@@ -251,7 +251,7 @@ def _frozen_position(log: Log, j: int, long: int) -> HeldStretch | None:
 
 
 def bad_rows(log: Log) -> Mask:
-    """Rows that cannot be used: of frozen stretches, and with missing or absurd numbers; shape [n_rows]."""
+    """Rows that cannot be used: frozen, of torque cut off at a top, with missing or absurd numbers; shape [n_rows]."""
     bad: Mask = np.zeros(len(log), dtype=np.bool_)
     for channel in (Channel.POSITION, *log.torques):
         bad |= np.asarray(corrupt(log[channel], ABSURD[channel]).any(axis=1) | np.isnan(log[channel]).any(axis=1))
@@ -264,6 +264,9 @@ def bad_rows(log: Log) -> Mask:
         found += [held for j in joints if (held := _frozen_position(log, j, long)) is not None]
     for held in found:
         bad[held.rows] = True
+    for top in (_flat_top(log[c][:, j]) for c in log.torques for j in joints):
+        if np.mean(top) > SATURATED:
+            bad |= top
     return bad
 
 
@@ -298,11 +301,7 @@ def _saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[N
         at = float(np.mean(np.abs(x - near) < (1.0 - AT_LIMIT) * near)) if known and top > AT_LIMIT * near else 0.0
         if max(flat, at) <= SATURATED:
             continue
-        extreme = np.abs(values[:, j]) >= top * (1.0 - 1e-9)
-        runs = _longest_run(np.abs(values[:, j]), extreme)[1]
-        usual = _longest_run(values[:, j], ~extreme)[1]
-        # Steps of a coarse signal hold as long at any other value.
-        clipped = flat if flat > SATURATED and runs >= max(FLAT_SAMPLES, 2 * usual) else 0.0
+        clipped = flat if flat > SATURATED and _flat_top(values[:, j]).any() else 0.0
         if max(clipped, at) > SATURATED:
             severe = max(clipped, at) > SATURATED_ERROR
             yield finding(
@@ -312,6 +311,15 @@ def _saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[N
                 f"{channel.value} stays at {near if at >= clipped else top:.4g} for {share(max(clipped, at))} of the samples",
                 "the drive or the sensor is at its limit: move slower, or carry less",
             )
+
+
+def _flat_top(values: FloatArray) -> Mask:
+    """Rows of one channel at its extreme, where it stays there for long; none of a smooth or coarse signal, shape [n_rows]."""
+    size = np.nan_to_num(np.abs(values))
+    extreme = (size >= float(size.max()) * (1.0 - 1e-9)) & (size > 0.0)
+    held, usual = _longest_run(size, extreme)[1], _longest_run(values, ~extreme)[1]
+    # Steps of a coarse signal hold as long at any other value.
+    return extreme if held >= max(FLAT_SAMPLES, 2 * usual) else np.zeros_like(extreme)
 
 
 def _resolution_findings(log: Log, robot: Robot) -> Iterator[Note]:
