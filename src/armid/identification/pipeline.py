@@ -22,6 +22,7 @@ from armid.estimation.runs import map_runs
 from armid.estimation.torque_error import JointErrors, paired
 from armid.identifiability.base import BaseParameters
 from armid.identification.auto_method import choose_method
+from armid.identification.both_sides import faults_of_both_sides
 from armid.identification.candidates import not_looked_for, position_faults, undone_faults
 from armid.identification.described_bodies import drive_gain_faults
 from armid.identification.detection import detect
@@ -185,12 +186,17 @@ def run_identification(
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return replace(
         result,
-        notes=(*settings.remarks, *result.notes),
+        notes=(*settings.remarks, *(note for note in result.notes if not _was_said(note, settings))),
         checks=checks_of(result),
         provenance=provenance(robot, records[0], records[1], settings),
         seconds=time.perf_counter() - started,
         peak_memory_mb=usage / (1024.0**2 if platform.system() == "Darwin" else 1024.0),
     )
+
+
+def _was_said(note: Note, settings: Identification) -> bool:
+    """Whether a note is about what the settings say themselves: the side of the drives on which torque was measured."""
+    return note.code == "torque-side-assumed" and settings.effects.torques is not TorqueSide.LINK
 
 
 def recorded(log: Recording | Log, robot: Robot) -> Recording:
@@ -258,6 +264,8 @@ def suspected(
 
     Whatever the method of the estimate, faults are looked for by least squares, beside what an earlier result knows of sensors.
     """
+    if settings.effects.torques is TorqueSide.BOTH:
+        return data, faults_of_both_sides(robot, data, settings, gains, lambda d, s: suspected(robot, d, s, None)[1])
     if settings.effects.torques not in _ONE_SIDE:
         return data, not_looked_for("identify from one side of the drives (--torques link or motor)")
     known = None if settings.prior is None else settings.prior.imperfections
