@@ -9,7 +9,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.logs.conditioning.uniform import ordinary_step, stale_rows
 from armid.logs.health.findings import finding, share
-from armid.logs.health.frozen import HeldStretch, held_stretches
+from armid.logs.health.frozen import HeldStretch, held_stretches, leapt_stretch
 from armid.logs.health.rows import ABSURD, Mask, channel_spikes, corrupt, needed, within
 from armid.logs.health.thresholds import (
     AT_LIMIT,
@@ -153,9 +153,8 @@ def _frozen_findings(log: Log, moving: Mask) -> Iterator[Note]:
             yield from _freeze(log, channel, j, long, moving, bool(dead[j]))
             if not dead[j]:
                 yield from _half_dead(log, channel, j)
-    if Channel.VELOCITY in log:
-        for j in range(len(log.joints)):
-            yield from _position_freeze(log, j, long)
+    for j in range(len(log.joints)):
+        yield from _position_freeze(log, j, long)
 
 
 def _freeze(log: Log, channel: Channel, j: int, long: int, moving: Mask, dead: bool) -> Iterator[Note]:
@@ -227,23 +226,25 @@ def _is_extreme(values: FloatArray, row: int) -> bool:
 
 
 def _position_freeze(log: Log, j: int, long: int) -> Iterator[Note]:
-    """A position that holds one value while its own velocity says otherwise."""
+    """A position that holds one value while its own velocity says otherwise, or that jumps out of it."""
     stretch = _frozen_position(log, j, long)
+    why = "while its velocity is not zero" if stretch is not None else "and then jumps, faster than it ever moves"
+    stretch = stretch or leapt_stretch(log.time, log[Channel.POSITION][:, j], long)
     if stretch is not None:
         yield finding(
             "frozen",
             Severity.ERROR if stretch.length > FEW * len(log) else Severity.WARNING,
             log.joints[j],
-            f"position holds one value for {stretch.length} samples from row {stretch.start + 1} while its velocity is not zero",
+            f"position holds one value for {stretch.length} samples from row {stretch.start + 1} {why}",
             "its encoder or column is dead; leave that stretch out with `rows`",
         )
 
 
 def _frozen_position(log: Log, j: int, long: int) -> HeldStretch | None:
     """Start and length of the longest stretch with one value; None when it is not unusual."""
-    q, qd = log[Channel.POSITION][:, j], log[Channel.VELOCITY][:, j]
-    if not np.isfinite(qd).any():
+    if Channel.VELOCITY not in log or not np.isfinite(log[Channel.VELOCITY][:, j]).any():
         return None
+    q, qd = log[Channel.POSITION][:, j], log[Channel.VELOCITY][:, j]
     speed = np.abs(np.where(np.isfinite(qd), qd, 0.0))
     fast = speed > max(0.2 * float(np.quantile(speed, 0.95)), 1e-3)
     start, length, usual = _longest_run(q, fast)
@@ -260,8 +261,8 @@ def bad_rows(log: Log) -> Mask:
     moving = _moving_rows(log)
     joints = range(len(log.joints))
     found = [held for c in log.torques for j in joints for held in _torque_stretches(log, c, j, long, moving)]
-    if Channel.VELOCITY in log:
-        found += [held for j in joints if (held := _frozen_position(log, j, long)) is not None]
+    leaps = [leapt_stretch(log.time, log[Channel.POSITION][:, j], long) for j in joints]
+    found += [held for held in (*leaps, *(_frozen_position(log, j, long) for j in joints)) if held is not None]
     for held in found:
         bad[held.rows] = True
     for top in (_flat_top(log[c][:, j]) for c in log.torques for j in joints):
