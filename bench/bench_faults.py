@@ -6,7 +6,8 @@ run again.
 
 Run: python -m bench faults [--quick] [--results FILE] [--only WORD] [--sample N]
      (a sample is N cases of every recording drawn by chance, always the same ones, and its clean log)
-     python -m bench faults --kind "torque late, heavy joint, ms" --sizes 5,15,40,100 [--only WORD]    # one kind in any sizes
+     python -m bench faults --kind "length described too long" [--only WORD]    # one kind in its own sizes
+     python -m bench faults --kind "torque late, heavy joint, ms" --sizes 5,15,40,100 [--only WORD]    # or in any
      python -m bench faults --clean [N]    # N (200) simulated logs in which nothing is wrong, of as many arms as are at hand
 """
 
@@ -36,6 +37,7 @@ from armid.motions.trapezoid import random_waypoints
 from armid.notes import Severity
 from armid.outcome import Verdict
 from armid.robot.robot import Robot
+from armid.rows.lengths import with_way
 from bench.clean_logs import case_of, report_clean
 from bench.clean_logs import outcome_of as clean_outcome
 from bench.measure import table
@@ -47,8 +49,8 @@ from bench.planted_faults import (
     TILT,
     WEIGHT,
     Kind,
-    drawn_long,
     kind_of,
+    longest_way,
     tilted,
     weightless,
 )
@@ -305,9 +307,11 @@ def _with_robot(cell: Cell) -> Iterator[Case]:
             partial(judged, cell, cell.train, cell.test, [Sought(words=level)], tilted(cell.robot, angle)),
         )
     name, sizes, long = LENGTH
+    k = longest_way(cell.robot)
     for factor in sizes:
-        arm = drawn_long(cell.robot, factor)
-        yield name, factor, partial(judged, cell, cell.train, cell.test, [Sought(words=long, amount=factor - 1.0)], arm)
+        sought = Sought(words=long, joints=(cell.robot.joint_names[k],), amount=factor - 1.0)
+        arm = with_way(cell.robot, k, factor)
+        yield name, factor, partial(judged, cell, cell.train, cell.test, [sought], arm)
     if cell.loaded is None:
         return
     name, sizes, load = PAYLOAD
@@ -380,13 +384,15 @@ def main(options: Sequence[str] = ()) -> None:
         if path.exists()
         else {}
     )
-    if "--kind" in options:
+    if "--sizes" in options:
         sizes = [float(size) for size in _option(options, "--sizes", "").split(",")]
         report_sizes(_option(options, "--only", ""), _option(options, "--kind", ""), sizes)
         return
-    sample = int(_option(options, "--sample", "0"))
+    sample, only = int(_option(options, "--sample", "0")), _option(options, "--kind", "")
     for cell in cells(quick=quick, only=_option(options, "--only", "")):
-        for kind, size, run in sampled(list(cases(cell, quick=quick)), sample):
+        every = list(cases(cell, quick=quick))
+        wanted = [case for case in every if case[0] == only] if only else sampled(every, sample)
+        for kind, size, run in wanted:
             if (cell.name, kind, size) not in done:
                 outcome = run()
                 record = {"cell": cell.name, "kind": kind, "size": size, **outcome.__dict__}

@@ -9,7 +9,6 @@ import numpy as np
 
 import armid
 from armid.arrays import FloatArray
-from armid.identification.lengths import stretched
 from armid.logs.log import Channel, Log
 from armid.robot.robot import Robot
 
@@ -518,10 +517,9 @@ def kind_of(name: str) -> Kind:
     return next(kind for kind in KINDS if kind.name == name)
 
 
-def drawn_long(robot: Robot, factor: float) -> Robot:
-    """The arm with the longest translation between two of its joints described too long."""
-    k = max(range(1, robot.n_joints), key=lambda j: float(np.linalg.norm(robot.joints[j].transform()[:3, 3])))
-    return replace(robot, joints=tuple(stretched(j, factor if i == k else 1.0) for i, j in enumerate(robot.joints)))
+def longest_way(robot: Robot) -> int:
+    """The joint to which the translation from the joint before is longest."""
+    return max(range(1, robot.n_joints), key=lambda j: float(np.linalg.norm(robot.joints[j].transform()[:3, 3])))
 
 
 def tilted(robot: Robot, degrees: float) -> Robot:

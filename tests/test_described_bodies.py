@@ -9,7 +9,7 @@ import pytest
 
 from armid.estimation.estimate import Estimate
 from armid.identifiability.structure import structural_base
-from armid.identification.described_bodies import drive_gain_faults, scale_faults
+from armid.identification.described_bodies import drive_gain_faults, payload_faults, scale_faults
 from armid.identification.faults import Answer, Fault
 from armid.identification.gains import DriveGains
 from armid.identification.metrics import nominal_standard
@@ -68,7 +68,7 @@ def test_without_one_none_is_found_and_a_small_one_is_open(seed: int) -> None:
     for mass in (0.0, 0.2):
         found = faults(mass=mass, seed=seed)
         assert found["payload"].answer is not Answer.FOUND
-        assert found["payload"].low < mass < found["payload"].high
+        assert found["payload"].low <= mass < found["payload"].high
         assert found["common gain"].answer is not Answer.FOUND
 
 
@@ -118,3 +118,19 @@ def test_a_description_without_masses_says_nothing() -> None:
     found = faults(described=0.0)
     assert {fault.answer for fault in found.values()} == {Answer.UNDECIDABLE}
     assert all(not np.isfinite(fault.bound) for fault in found.values())
+
+
+def test_a_payload_has_no_negative_mass() -> None:
+    missing, payload = payload_faults(0.1, -0.8, 0.1)
+    assert missing.kind == "missing load"
+    assert missing.answer is Answer.FOUND
+    assert missing.low < 0.8 < missing.high
+    assert "not mounted" in missing.words
+    assert payload.answer is Answer.EXCLUDED
+    assert payload.bound == 0.0
+    (open_,) = payload_faults(0.1, -0.2, 0.3)
+    assert open_.answer is Answer.UNDECIDABLE
+    assert open_.estimate == open_.low == 0.0
+    (carried,) = payload_faults(0.1, 0.8, 0.1)
+    assert carried.kind == "payload"
+    assert carried.answer is Answer.FOUND

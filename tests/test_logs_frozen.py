@@ -111,3 +111,40 @@ def test_a_sensor_that_loses_measurements_now_and_then_is_not_frozen():
     last = np.maximum.accumulate(np.where(lost, 0, np.arange(len(lost))))
     late = torques(log, log[TAU][5 * last[sample]])
     assert all(held_stretches(late, TAU, j) == [] for j in range(len(NAMES)))
+
+
+def test_rows_of_a_torque_cut_off_at_its_top_are_cut_and_counted():
+    log = sensed("fine and fast")
+    tau = np.array(log[TAU])
+    top = np.quantile(np.abs(tau[:, ELBOW]), 0.9)
+    tau[:, ELBOW] = np.clip(tau[:, ELBOW], -top, top)
+    kept, notes = mended(open_recording(replace(torques(log, tau), checked=False), arm()), arm())
+    (note,) = notes
+    assert note.code == "stretches-cut"
+    assert "saturated" in note.message
+    assert len(kept) == len(log) - int(np.sum(np.abs(tau[:, ELBOW]) == top))
+    assert not any(n.code == "saturated" for n in kept.notes)
+
+
+def stuck(log: Log, start: int, length: int) -> Log:
+    q = np.array(log[Channel.POSITION])
+    q[start : start + length, ELBOW] = q[start, ELBOW]
+    return replace(log, channels={Channel.POSITION: q, TAU: log[TAU]})
+
+
+def test_a_position_that_leaves_one_value_in_a_leap_stood_still():
+    log = sensed("fine and fast")
+    (note,) = frozen(stuck(log, 8000, 400))
+    assert note.subject == "elbow"
+    assert "position holds one value for 400 samples from row 8001 and then jumps" in note.message
+    assert frozen(stuck(log, 8000, 100)) == []  # shorter than a quarter of a second
+    assert frozen(stuck(log, 0, 0)) == []
+
+
+def test_a_joint_that_rests_and_sets_out_did_not_stand_still_by_itself():
+    log = sensed("fine and fast")
+    q = np.array(log[Channel.POSITION])
+    turn = int(np.argmax(q[:, ELBOW]))  # at a turn it may wait as long as it likes
+    waiting = np.concatenate([q[:turn, ELBOW], np.full(600, q[turn, ELBOW]), q[turn:, ELBOW]])[: len(q)]
+    q[:, ELBOW] = waiting
+    assert frozen(replace(log, channels={Channel.POSITION: q, TAU: log[TAU]})) == []

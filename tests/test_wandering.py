@@ -14,7 +14,6 @@ from armid.identification.candidates import position_faults
 from armid.identification.described_bodies import _other_unit
 from armid.identification.faults import Answer, Fault
 from armid.identification.imperfections import ImperfectionTolerances
-from armid.identification.lengths import Length, length_answers, stretched
 from armid.identification.pipeline import run_identification
 from armid.identification.result import Result
 from armid.identification.sensors import Imperfections, Sized
@@ -25,6 +24,7 @@ from armid.outcome import Verdict
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.rows.imperfections import ColumnReference, Family, Imperfection, drift_curve
+from armid.rows.lengths import with_way
 from armid.simulation.variation import varied
 from support.identified import EFFECTS, log, urdf_file
 
@@ -87,26 +87,13 @@ def test_several_imperfections_together_are_least_squares() -> None:
 
 def test_a_length_described_too_long_is_named_and_not_the_clock() -> None:
     real, truth = specimen("ur10e")
-    described = replace(real, joints=tuple(stretched(j, 1.1 if k == 1 else 1.0) for k, j in enumerate(real.joints)))
-    result = identified(described, truth)
+    result = identified(with_way(real, 1, 1.1), truth)
     found = [f for f in result.faults if f.answer is Answer.FOUND]
     assert found[0].kind == "length"
     assert found[0].joint == real.joint_names[1]
     assert found[0].low < 0.1 < found[0].high
     assert result.verdict is Verdict.UNTRUSTED
     assert "clock" not in {f.kind for f in found}
-
-
-@pytest.mark.parametrize(
-    ("score", "kinds"), [(-9.0, ["length", "clock"]), (-5.0, ["clock", "length"]), (-1.0, ["clock"])]
-)
-def test_a_length_replaces_joins_or_leaves_what_was_found(score: float, kinds: list[str]) -> None:
-    clock = Fault(kind="clock", estimate=0.1, answer=Answer.FOUND, large=True)
-    length = Length(joint="elbow", share=0.08, standard_deviation=0.01, score=score)
-    told = length_answers([clock], length, undone=-5.0, before=0.0)
-    assert [fault.kind for fault in told] == kinds
-    assert [f.kind for f in told if f.large] == kinds[:1]
-    assert ("unless" in told[0].words) == (score == -5.0)
 
 
 @pytest.mark.parametrize(

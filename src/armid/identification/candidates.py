@@ -23,8 +23,12 @@ SUSPECTED = (
     Family.CLOCK,
     Family.TILT,
     Family.WEIGHT,
+    Family.LENGTH,
     Family.DRIFT,
     Family.SLOW_DRIFT,
+    Family.GAIN_DRIFT,
+    Family.FRICTION_DRIFT,
+    Family.SPRING,
 )
 """Families that are faults of a recording when they are large."""
 
@@ -50,8 +54,12 @@ EXPERIMENTS = {
     Family.TILT: "put a level on the base, or use --find-gravity with a motion of all joints",
     Family.DELAY: "record a faster motion of this joint",
     Family.COMMON_DELAY: "record a faster motion",
+    Family.LENGTH: "measure the length, or calibrate the arm with measured poses (armid calibrate)",
     Family.DRIFT: "return to the same poses at the end of the recording",
     Family.SLOW_DRIFT: "return to the same poses again and again during the recording",
+    Family.GAIN_DRIFT: "let the arm warm up, and repeat the motion at the end of the recording",
+    Family.FRICTION_DRIFT: "let the arm warm up, and repeat the motion at the end of the recording",
+    Family.SPRING: "hold the joint still at both ends of its range, or take off cables and hoses",
 }
 """What would decide a fault of a family."""
 
@@ -119,8 +127,11 @@ def tied(energy: float, left: float, rest: float) -> bool:
 
 _OF_POSITION = (Family.POSITION_SINE, Family.POSITION_COSINE)
 
-DRIFTS = (Family.DRIFT, Family.SLOW_DRIFT)
-"""Families of torque that changes with time and not with the motion."""
+CHANGES = (Family.GAIN_DRIFT, Family.FRICTION_DRIFT)
+"""Families of something that is another at the end of a recording than at its begin."""
+
+DRIFTS = (Family.DRIFT, Family.SLOW_DRIFT, *CHANGES)
+"""Families of what changes with time and not with the motion alone; another recording has another change."""
 
 
 def share_of_channels(count: int) -> float:
@@ -130,9 +141,13 @@ def share_of_channels(count: int) -> float:
 
 def significant(seen: Seen, energy: float, share: float) -> bool:
     """Beyond its tolerance, worth looking at, and likely beyond chance; that is settled once it is undone."""
+    return abs(seen.size) > seen.item.tolerance and worth_undoing(seen, energy, share)
+
+
+def worth_undoing(seen: Seen, energy: float, share: float) -> bool:
+    """Likely beyond chance, and explains something; it may be ordinary."""
     likely = abs(seen.size) > _LIKELY * seen.deviation
-    least = share * FAULT_SHARE.value * energy
-    return likely and abs(seen.size) > seen.item.tolerance and min(seen.taken, seen.beyond) > least
+    return likely and min(seen.taken, seen.beyond) > share * FAULT_SHARE.value * energy
 
 
 def simplest(worth: Sequence[Seen]) -> list[Seen]:
@@ -162,6 +177,8 @@ def undoing_words(item: Imperfection, size: float, joints: Sequence[str]) -> str
             return "--find-gravity"
         case Family.CLOCK:
             return clock_words(size)
+        case Family.LENGTH if item.joint is not None:
+            return f"way to {joints[item.joint]} from the joint before divided by {1.0 + size:.4g}"
         case _:
             return ""
 

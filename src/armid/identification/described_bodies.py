@@ -39,6 +39,7 @@ from armid.rows.imperfections import KINDS, Family
 
 _WEIGHED = "carry a weighed payload in a second recording (--payload both)"
 _NAMED = "record with and without it (--payload both), or name it in the mapping (conditions: {payload: 1.5})"
+_MISSING = "a tool of the description is not mounted, or its last bodies are lighter than described"
 _FRICTION = Fault(
     kind="friction compensated",
     experiment="friction that the controller takes out of its torque is missing in the model: switch it off, or ask its manual",
@@ -119,10 +120,28 @@ def scale_faults(
     if found is None:
         return undecided_scale(gains_known=gains_known)
     tolerance = PAYLOAD_SHARE.value * float(masses.sum())
-    payload = _answered("payload", "kg", tolerance, *found[1], experiment=_NAMED)
+    payload = payload_faults(tolerance, *found[1])
     gain = _answered("common gain", "1", KINDS[Family.GAIN].tolerance, *found[0], experiment=_WEIGHED)
     gain = replace(gain, large=in_newtons and _other_unit(gain))
-    return (payload, _FRICTION) if gains_known else (gain, payload, _FRICTION)
+    return (*payload, _FRICTION) if gains_known else (gain, *payload, _FRICTION)
+
+
+def payload_faults(tolerance: float, size: float, deviation: float) -> tuple[Fault, ...]:
+    """A body at the flange that the description lacks; or one that it has and the arm lacks: no body weighs less than nothing.
+
+    Args:
+        tolerance: that is ordinary [kg].
+        size, deviation: of the mass by which the arm's end is heavier than described [kg].
+    """
+    found = _answered("payload", "kg", tolerance, size, deviation, experiment=_NAMED)
+    if not isfinite(deviation):
+        return (found,)
+    half = NORMAL_95 * deviation
+    possible = replace(found, estimate=max(size, 0.0), low=max(size - half, 0.0), high=max(size + half, 0.0))
+    if found.answer is not Answer.FOUND or size > 0.0:
+        return (possible,)
+    missing = _answered("missing load", "kg", tolerance, -size, deviation, experiment=_MISSING)
+    return missing, replace(possible, answer=Answer.EXCLUDED, words="")
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from armid.estimation.run import Run, each_run, information_of
 from armid.estimation.runs import before, changed_runs, lengths_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.candidates import (
+    CHANGES,
     DRIFTS,
     EXPERIMENTS,
     SUSPECTED,
@@ -35,12 +36,12 @@ from armid.identification.candidates import (
     together,
     undoing_words,
     unless,
+    worth_undoing,
 )
 from armid.identification.described_bodies import scale_faults
-from armid.identification.faults import LENGTH, Answer, Fault
+from armid.identification.faults import Answer, Fault
 from armid.identification.freed_runs import Squares, WithoutDrifts, seconds_of
 from armid.identification.imperfections import RowNoise, RowsBeside, reference_of
-from armid.identification.lengths import length_answers, score_of, wrong_length
 from armid.identification.sensors import Imperfections, Sized, corrected_runs
 from armid.identification.thresholds import (
     FAR_APART,
@@ -50,9 +51,9 @@ from armid.identification.thresholds import (
     FAULT_PHASE,
     FAULT_SHARE,
 )
-from armid.identification.wandering import beyond_choice, of_position, wanders
+from armid.identification.wandering import beyond_choice, by_own_rows, of_position, wanders
 from armid.robot.robot import Robot
-from armid.rows.imperfections import ColumnReference, Family, Imperfection, imperfections
+from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection, imperfections
 
 _RIVALS = (Family.ASYMMETRIC, Family.QUADRATIC, Family.CUBIC, Family.STRIBECK, Family.REVERSAL, Family.ROTOR)
 """What stands beside every candidate, so that the arm itself is not taken for a sensor: shapes of friction with their base
@@ -131,8 +132,8 @@ def detect(
     reference = reference_of(train, as_it_is.estimate.standard, recorded_velocity=recorded_velocity)
     effects = torque_source(train).effects
     settled = {Family.GAIN: gains_known, Family.CLOCK: clock_known}
-    # The shape of a slow drift is found by itself.
-    families = [f for f in SUSPECTED if f is not Family.SLOW_DRIFT and not settled.get(f, False)]
+    # The shape of a slow drift is found by itself, and what changes with time beside it.
+    families = [f for f in SUSPECTED if f not in (Family.SLOW_DRIFT, *CHANGES) and not settled.get(f, False)]
     candidates = imperfections(robot, effects, reference, families)
     rivals = tuple(i for i in imperfections(robot, effects, reference, _RIVALS) if i.scale in (0.0, 0.1))
     search = _Detector(
@@ -201,10 +202,11 @@ class _Detector:
         needless: set[int | None] = set()
         rivals: dict[Imperfection, Fault] = {}
         doubtful: set[Imperfection] = set()
+        ordinary: dict[Imperfection, float] = {}
         noise, before = self.noise, self._held_out_error(record)
         seen, energy = self._looked(record, drifts, candidates, noise)
-        while len(found) < _MOST_FAULTS:
-            open_ = [s for s in seen if s.item not in found and s.item not in refused]
+        while len(found) + len(ordinary) < _MOST_FAULTS:
+            open_ = [s for s in seen if s.item not in {*found, *refused, *ordinary}]
             best = self._best([s for s in open_ if s.item.family not in DRIFTS or s.item.joint not in needless], energy)
             if not best:
                 break
@@ -238,35 +240,22 @@ class _Detector:
             refused.clear()
             seen, energy = self._looked(record, drifts, candidates, noise)
             own = next(s for s in seen if s.item == item).whole(size)
+            if abs(size) <= item.tolerance:
+                ordinary[item] = size
+                continue
             found[item] = self._fault(own, Answer.FOUND, explains=explains, change=change)
             if as_good:
                 others = {other.sizes[-1].item: self._rival(other.sizes[-1], found[item]) for other in as_good}
                 found[item] = unless(found[item], [rival.name for rival in others.values()])
                 rivals |= others
                 doubtful.add(item)
-        rest = [rivals.get(s.item) or self._answered(s, energy) for s in seen if s.item not in found]
-        told = self._against_lengths(tuple(found.values()), record, drifts, noise)
-        another = any(fault.kind == LENGTH and fault.answer is Answer.FOUND for fault in told)
-        certain = () if another else tuple(s for s in record.sizes if s.item not in doubtful)
+        told = (s.whole(ordinary[s.item]) if s.item in ordinary else s for s in seen if s.item not in found)
+        rest = [rivals.get(s.item) or self._answered(s, energy) for s in told]
+        # A length is undone in the description, and beside one that is wrong sensors are not what they seem.
+        another = any(item.family is Family.LENGTH for item in found)
+        certain = () if another else tuple(s for s in record.sizes if s.item not in {*doubtful, *ordinary})
         undone = replace(record, sizes=certain) if certain else None
-        return Detection(faults=(*told, *rest, *self._scale(record, drifts)), undone=undone)
-
-    def _against_lengths(
-        self, found: tuple[Fault, ...], record: Imperfections, drifts: Sequence[Sized], noise: RowNoise
-    ) -> tuple[Fault, ...]:
-        """What was found, held against lengths of the description where it is too large to be used."""
-        words = [family.value for family in DRIFTS]
-        sensors = [fault for fault in found if fault.kind not in words]
-        if not any(fault.large for fault in sensors):
-            return found
-        steady = self._kept(replace(record, sizes=()), drifts).runs
-        per_sample = noise.rows_per_sample * max(1.0, sum(lengths_of(steady)) / _LOOKED_AT)
-        length = wrong_length(self.robot, steady, self.base, rows_per_sample=per_sample, noise=noise.sigma)
-        if length is None:
-            return found
-        undone, before = (score_of(runs, self.base, noise.sigma) for runs in (self._kept(record, drifts).runs, steady))
-        told = length_answers(sensors, length, undone, before)
-        return (*told, *(fault for fault in found if fault.kind in words))
+        return Detection(faults=(*found.values(), *rest, *self._scale(record, drifts)), undone=undone)
 
     def _looked(
         self,
@@ -287,8 +276,8 @@ class _Detector:
             beside=(*(drift.item for drift in drifts), *of_position(self.robot, record.reference)),
             energy=energy,
         )
-        known = {drift.item.joint for drift in drifts}
-        return [*seen, *(s for s in slow if s.item.joint not in known)], energy
+        known = {drift.item.joint for drift in drifts if drift.item.family not in CHANGES}
+        return [*seen, *(s for s in slow if s.item.family in CHANGES or s.item.joint not in known)], energy
 
     def _steadied(
         self, record: Imperfections, drifts: Sequence[Sized], seen: Seen
@@ -300,7 +289,9 @@ class _Detector:
         rivals = of_position(self.robot, record.reference) if slow else ()
         (left,), _ = self._scan(steady, with_it, (seen.item,), quiet, rivals)
         own = replace(seen, size=seen.size + left.size, deviation=left.deviation)
-        return steady, quiet, beyond_choice(own, quiet) if slow else own
+        if slow:
+            return steady, quiet, beyond_choice(own, quiet)
+        return steady, quiet, by_own_rows(own, quiet) if own.item.family in CHANGES else own
 
     def _needless(self, record: Imperfections, drifts: Sequence[Sized]) -> list[Sized]:
         """Drifts found earlier that the last one explains: a joint whose torque wanders bends the model of the others."""
@@ -314,9 +305,17 @@ class _Detector:
         return out
 
     def _best(self, seen: Sequence[Seen], energy: float) -> list[Seen]:
-        """Those worth undoing, by what they take away."""
-        worth = simplest([s for s in seen if significant(s, energy, self._share)])
-        return sorted(worth, key=lambda s: -s.taken)[:_REFINED]
+        """Those worth undoing, by what they take away; none where all are ordinary.
+
+        Something ordinary may explain more than anything beyond its tolerance: a zero of a degree makes the zero of its neighbour
+        seem to be off by more. It is undone first, and said to be ordinary.
+        """
+        beyond = simplest([s for s in seen if significant(s, energy, self._share)])
+        if not beyond:
+            return []
+        ordinary = [s for s in seen if s.item.family not in DRIFTS and worth_undoing(s, energy, self._share)]
+        worth = {s.item: s for s in (*beyond, *ordinary)}
+        return sorted(worth.values(), key=lambda s: -s.taken)[:_REFINED]
 
     def _scale(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Fault, ...]:
         """What no recording of the arm alone can tell from other bodies, held against the description."""
@@ -332,10 +331,17 @@ class _Detector:
     def _described(self, tied: Sequence[Imperfections], drifts: Sequence[Sized]) -> list[Imperfections]:
         """Trials that are as good as each other, those that the described weight speaks against left out, the simplest first.
 
+        What is beyond its tolerance comes before what is ordinary: a doubt about a recording is said.
+
         Without velocities a clock that runs fast and weight that is missing are the same to the torque; but undone as the wrong
         one of the two, all bodies come out too light or too heavy alike.
         """
-        order = sorted(tied, key=lambda trial: SUSPECTED.index(trial.sizes[-1].item.family))
+
+        def simple(trial: Imperfections) -> tuple[bool, int]:
+            last = trial.sizes[-1]
+            return abs(last.value) <= last.item.tolerance, SUSPECTED.index(last.item.family)
+
+        order = sorted(tied, key=simple)
         if len(order) == 1 or self.gains_known:
             return order
         scales = [self._scale(trial, drifts)[0] for trial in order]
@@ -365,7 +371,7 @@ class _Detector:
         if not drifts:
             return runs
         lengths = lengths_of(runs)
-        return changed_runs(runs, WithoutDrifts(drifts, sum(lengths)), before(lengths))
+        return changed_runs(runs, WithoutDrifts(drifts, sum(lengths), record.reference), before(lengths))
 
     def _fitted(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Imperfections, RowNoise]:
         """The record with the model that fits runs freed from what it holds, and the noise of their rows.
@@ -436,10 +442,10 @@ class _Detector:
     ) -> tuple[Imperfections, float]:
         """The record with this candidate undone exactly, and the squared error that is left."""
         size, item = seen.size, seen.item
-        energy = inf
+        energy, trial = inf, record
         for _ in range(_STEPS):
             with_it = (*record.sizes, Sized(item, possible_size(item, size), nan))
-            trial, _ = self._fitted(replace(record, sizes=with_it), drifts)
+            trial, _ = self._fitted(replace(trial, sizes=with_it), drifts)
             scaled = _in_units_of(trial, record, noise)
             (again,), energy = self._scan(trial, drifts, (item,), scaled)
             if not isfinite(again.deviation) or abs(again.size) < _SETTLED * max(abs(size), item.tolerance):
@@ -494,7 +500,7 @@ class _Detector:
         limit = max(FACTORS[-1] * item.tolerance, self.delay if delays else 0.0)
         # Beyond the limit without doubt, or likely so and what is wrong with the recording: a fault near the limit stays a note.
         doubt = half / NORMAL_95 if explains > self._share * FAULT_DECISIVE.value else half
-        large = answer is Answer.FOUND and abs(seen.size) - doubt > limit
+        large = answer is Answer.FOUND and KINDS[item.family].sensors and abs(seen.size) - doubt > limit
         known = isfinite(seen.deviation)
         return Fault(
             kind=f"{item.family.value} {item.part}".strip(),

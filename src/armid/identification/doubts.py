@@ -10,6 +10,7 @@ from armid.estimation.reversals import classed_information
 from armid.estimation.run import information_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.auto_method import choose_method
+from armid.identification.both_sides import faults_of_both_sides
 from armid.identification.candidates import not_looked_for, undone_faults
 from armid.identification.data import Data
 from armid.identification.described_bodies import drive_gain_faults
@@ -71,6 +72,8 @@ def suspected(
 
     Whatever the method of the estimate, faults are looked for by least squares, beside what an earlier result knows of sensors.
     """
+    if settings.effects.torques is TorqueSide.BOTH:
+        return data, faults_of_both_sides(robot, data, settings, gains, lambda d, s: suspected(robot, d, s, None)[1])
     if settings.effects.torques not in _ONE_SIDE:
         return data, not_looked_for("identify from one side of the drives (--torques link or motor)")
     known = None if settings.prior is None else settings.prior.imperfections

@@ -10,6 +10,7 @@ from typing import Any
 
 from armid.outcome import Listing
 from armid.page import Cell, Table
+from armid.rows.imperfections import Family
 
 
 class Answer(StrEnum):
@@ -22,9 +23,6 @@ class Answer(StrEnum):
     UNDECIDABLE = "undecidable"
     """This recording cannot tell; `Fault.experiment` says what would."""
 
-
-LENGTH = "length"
-"""Kind of a fault of the description: a translation between joints that is wrong."""
 
 _ORDER = {Answer.FOUND: 0, Answer.UNDECIDABLE: 1, Answer.EXCLUDED: 2}
 
@@ -80,7 +78,7 @@ class Fault:
     @property
     def place(self) -> str:
         """Where it is undone."""
-        return "description" if self.kind == LENGTH else "mapping"
+        return "description" if self.kind == Family.LENGTH else "mapping"
 
     @property
     def bound(self) -> float:

@@ -9,8 +9,8 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.run import Run
-from armid.identification.sensors import Sized
-from armid.rows.imperfections import drift_curve
+from armid.identification.sensors import Sized, motion_of
+from armid.rows.imperfections import ColumnReference, Columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,16 +26,16 @@ class Squares:
 
 @dataclass(frozen=True, eq=False)
 class WithoutDrifts:
-    """A run that begins after so many samples, without torque that drifts over the samples of all runs."""
+    """A run that begins after so many samples, without what drifts over the samples of all runs beside a model."""
 
     drifts: Sequence[Sized]
     total: int
+    reference: ColumnReference
 
     def __call__(self, run: Run, first: int) -> Run:
-        elapsed, y = (first + np.arange(len(run))) / self.total, np.array(run.y)
-        for drift in self.drifts:
-            y[:, drift.item.joint] -= drift.value * drift_curve(drift.item, elapsed)
-        return replace(run, y=y)
+        elapsed = (first + np.arange(len(run))) / self.total
+        columns = Columns(motion_of(run, elapsed=elapsed), self.reference).of([drift.item for drift in self.drifts])
+        return replace(run, y=run.y - columns @ np.array([drift.value for drift in self.drifts]))
 
 
 def seconds_of(run: Run) -> float:

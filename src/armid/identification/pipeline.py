@@ -98,12 +98,17 @@ def run_identification(
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return replace(
         result,
-        notes=(*settings.remarks, *result.notes),
+        notes=(*settings.remarks, *(note for note in result.notes if not _was_said(note, settings))),
         checks=checks_of(result),
         provenance=provenance(robot, *records, settings),
         seconds=time.perf_counter() - started,
         peak_memory_mb=usage / (1024.0**2 if platform.system() == "Darwin" else 1024.0),
     )
+
+
+def _was_said(note: Note, settings: Identification) -> bool:
+    """Whether a note is about what the settings say themselves: the side of the drives on which torque was measured."""
+    return note.code == "torque-side-assumed" and settings.effects.torques is not TorqueSide.LINK
 
 
 def recorded(log: Recording | Log, robot: Robot) -> Recording:

@@ -213,11 +213,15 @@ class Imperfections:
     def _subtracted(self, run: Run) -> FloatArray:
         """Torque of what is not undone exactly, shape [n_samples, n_channels]."""
         exact = (*_EXACT, *DELAYS) if self.moves else _EXACT
-        kept = [s for s in self.sizes if s.item.family not in exact and s.value != 0.0]
-        if not kept or not self.names:
+        beside = [s for s in self.sizes if s.item.family not in exact and s.value != 0.0]
+        if not beside or not self.names:
             return np.zeros_like(run.y)
         columns = Columns(motion_of(run), replace(self.reference, standard=self._standard(run)))
         torque = np.zeros_like(run.y)
+        for s in beside:
+            if s.item.family is Family.LENGTH:
+                torque += columns.of_length(s.item, s.value)
+        kept = [s for s in beside if s.item.family is not Family.LENGTH]
         # A few at a time: all columns of a long piece are forty megabytes.
         for few in (kept[k : k + 8] for k in range(0, len(kept), 8)):
             torque += columns.of([s.item for s in few]) @ np.array([s.value for s in few])

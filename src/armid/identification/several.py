@@ -13,7 +13,7 @@ from armid.logs.recording import Recording, open_recording
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
 
-_MENDABLE = ("frozen", "not-finite", "corrupt-values")
+_MENDABLE = ("frozen", "saturated", "not-finite", "corrupt-values")
 """Errors of a log that go when the rows they are about are cut."""
 _ROUNDS = 4
 """Of looking for stretches: each finds the longest of every channel."""

@@ -16,12 +16,13 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.imperfections import Eliminated
+from armid.estimation.recording import torque_source
 from armid.estimation.run import Run
 from armid.identifiability.base import BaseParameters
-from armid.identification.candidates import Seen
+from armid.identification.candidates import CHANGES, Seen
 from armid.identification.imperfections import RowNoise, RowsBeside
 from armid.robot.robot import JointKind, Robot
-from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection, drift_curve
+from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection, drift_curve, imperfections
 
 WAVES = 5
 """Half waves: two and a half swings over a recording. What is faster is as fast as the motion, and no drift."""
@@ -45,6 +46,8 @@ def wanders(
 ) -> list[Seen]:
     """The slow drift of every joint as the rows show it, with its own shape; its size is the swing between its extremes.
 
+    Beside these, what else is another at the end of the recording than at its begin: gains and friction.
+
     Args:
         robot: as the runs have it.
         runs: freed from what was found.
@@ -58,7 +61,10 @@ def wanders(
     """
     waves = [_wave(robot, reference, j, k) for j in range(robot.n_joints) for k in range(WAVES)]
     lines = [replace(wave, family=Family.DRIFT, waves=()) for wave in waves[::WAVES]]
-    rows = RowsBeside(runs, base, (*beside, *waves, *lines), most=_LOOKED_AT)
+    known = set(beside)
+    source = torque_source(runs)
+    changing = [i for i in imperfections(robot, source.effects, reference, CHANGES) if i not in known]
+    rows = RowsBeside(runs, base, (*beside, *waves, *lines, *changing), most=_LOOKED_AT)
     left = Eliminated.of(len(base) + len(beside), [rows.factor(reference, rows.thinned(noise, found_on))])
     whole = float(np.sum(left.factor[left.base :, -1] ** 2))
     out = []
@@ -75,6 +81,9 @@ def wanders(
                 beyond=(taken - straight) * energy / whole,
             )
         )
+    for k, item in enumerate(changing, start=len(waves) + len(lines)):
+        size, deviation, taken = left.alone(k)
+        out.append(by_own_rows(Seen(item=item, size=size, deviation=deviation, taken=taken * energy / whole), noise))
     return out
 
 
@@ -95,8 +104,14 @@ def beyond_choice(seen: Seen, noise: RowNoise) -> Seen:
         seen: the drift as rows show it that count like those of most joints.
         noise: without it.
     """
-    own = seen.deviation * sqrt(max(float(noise.lengths[seen.item.joint or 0]) / noise.rows_per_sample, 1.0))
+    own = by_own_rows(seen, noise).deviation
     return replace(seen, deviation=_deviation(seen.size, (seen.size / own) ** 2))
+
+
+def by_own_rows(seen: Seen, noise: RowNoise) -> Seen:
+    """A candidate with the deviation by how long the residuals of its very joint hold together."""
+    longer = max(float(noise.lengths[seen.item.joint or 0]) / noise.rows_per_sample, 1.0)
+    return replace(seen, deviation=seen.deviation * sqrt(longer))
 
 
 def _deviation(swing: float, taken: float) -> float:

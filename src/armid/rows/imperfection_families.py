@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+
+from armid.arrays import FloatArray
+from armid.parameters.effects import Effects
+from armid.robot.robot import JointKind, Robot
+from armid.rows.lengths import felt_ways, way_to
 
 
 class Family(StrEnum):
@@ -30,10 +35,18 @@ class Family(StrEnum):
     """Gear ratio taken too large by a share, per joint: torque is multiplied by it, the angle divided."""
     WEIGHT = "weight"
     """Share of the arm's weight that is missing from all torques, as after a controller that compensates gravity."""
+    LENGTH = "length"
+    """Way to a joint from the one before described too long by a share, per joint."""
     DRIFT = "drift"
     """Torque that grows by this much from the begin of a recording to its end [N m or N], per joint."""
     SLOW_DRIFT = "slow-drift"
     """Torque that wanders slowly, so much between its extremes [N m or N], per joint."""
+    GAIN_DRIFT = "gain-drift"
+    """Torque gain that grows by this share from the begin of a recording to its end, per joint: a sensor that warms up."""
+    FRICTION_DRIFT = "friction-drift"
+    """Friction that grows by this much from the begin of a recording to its end, at the largest speed [N m or N], per joint."""
+    SPRING = "spring"
+    """Torque per angle that pulls a joint back [N m/rad or N/m]: a cable, a balancer, a hose."""
     ASYMMETRIC = "asymmetric"
     """Friction |qd|: other slopes in either direction."""
     QUADRATIC = "quadratic"
@@ -61,8 +74,9 @@ class FamilyKind:
     """What is known of a family beforehand.
 
     Args:
-        tolerance: ordinary size in a healthy cell: in `unit`, or a share of the joint's torque where the unit is torque.
-        unit: of the size; `torque` for N m or N.
+        tolerance: ordinary size in a healthy cell: in `unit`, or a share of the joint's torque where the unit is torque, and
+            of it per radian or metre where it is stiffness.
+        unit: of the size; `torque` for N m or N, `stiffness` for N m/rad or N/m.
         sensors: whether it belongs to sensors and cell, not to the arm.
         aliases: whether bodies can take its place or it theirs.
         recurs: whether it may enter the model: another recording by the same sensors has it too, and no other family holds it.
@@ -85,8 +99,12 @@ KINDS: dict[Family, FamilyKind] = {
     Family.TILT: FamilyKind(tolerance=float(np.radians(1.0)), unit="rad", sensors=True, aliases=True),
     Family.GEAR_RATIO: FamilyKind(tolerance=0.01, unit="1", sensors=True, aliases=True, recurs=False),
     Family.WEIGHT: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=True, recurs=False),
+    Family.LENGTH: FamilyKind(tolerance=0.01, unit="1", sensors=True, aliases=True, recurs=False),
     Family.DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=True, aliases=False, recurs=False),
     Family.SLOW_DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=True, aliases=False, recurs=False),
+    Family.GAIN_DRIFT: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=False, recurs=False),
+    Family.FRICTION_DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False, recurs=False),
+    Family.SPRING: FamilyKind(tolerance=0.05, unit="stiffness", sensors=False, aliases=True, recurs=False),
     Family.ASYMMETRIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
     Family.QUADRATIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
     Family.CUBIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
@@ -99,10 +117,18 @@ KINDS: dict[Family, FamilyKind] = {
     Family.ROTOR: FamilyKind(tolerance=0.05, unit="kg m^2", sensors=False, aliases=True),
 }
 """Base tolerances: what data sheets and calibrated cells have. A torque sensor is good to a few per cent, an encoder is homed to
-a degree, a bus is late by a few milliseconds; shapes of friction are a few per cent of the torque."""
+a degree, a bus is late by a few milliseconds, lengths of a
+description are those of the drawing; shapes of friction are a few per cent of the torque."""
 
 STRIBECK_SCALES = (0.03, 0.1, 0.3)
 """Shares of a joint's largest speed at which the hump near standstill has decayed; which one, the data decide."""
+
+
+_PRISMATIC_ZERO = 0.001
+"""[m]: a linear axis is homed to a millimetre."""
+
+_DRAWN = 0.001
+"""[m]: descriptions are rounded to millimetres; of a short way that is more than its share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,3 +161,105 @@ class Imperfection:
         """Such as `gain of joint4`."""
         kind = f"{self.family.value} {self.part}".strip()
         return kind if self.joint is None else f"{kind} of {joints[self.joint]}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ColumnReference:
+    """Where the columns are taken: the model, and the training motion that scales shapes of friction.
+
+    Args:
+        standard: full parameter vector of the rows.
+        speed: largest speed of every drive in training [rad/s or m/s].
+        load: largest rigid torque of every drive in training [N m or N].
+        size: standard deviation of every drive's torque in training [N m or N].
+        acceleration: root mean square of every drive's acceleration in training.
+        recorded_velocity: whether velocities were recorded and not derived from positions: a wrong clock does not scale these.
+    """
+
+    standard: FloatArray
+    speed: FloatArray
+    load: FloatArray
+    size: FloatArray
+    acceleration: FloatArray
+    recorded_velocity: bool = False
+
+    @classmethod
+    def without_model(cls, n_joints: int, *, recorded_velocity: bool) -> ColumnReference:
+        """For what is undone without a model: gains, zeros, scales, delays and the clock of sensors."""
+        ones = np.ones(n_joints)
+        return cls(
+            standard=np.empty(0),
+            speed=ones,
+            load=ones,
+            size=ones,
+            acceleration=ones,
+            recorded_velocity=recorded_velocity,
+        )
+
+
+def imperfections(
+    robot: Robot, effects: Effects, reference: ColumnReference, families: Iterable[Family]
+) -> tuple[Imperfection, ...]:
+    """Every imperfection of these families that the effects do not model already.
+
+    Args:
+        robot: the arm.
+        effects: of the rows.
+        reference: for the size of torque.
+        families: wanted.
+    """
+    modelled = {
+        Family.ASYMMETRIC: effects.asymmetric,
+        Family.STRIBECK: effects.stribeck,
+        Family.LOAD: effects.load,
+        Family.REVERSAL: not effects.coulomb,
+        Family.ROTOR: effects.rotor_inertia or effects.torques.value == "motor",
+        Family.TILT: not np.any(robot.gravity),
+        Family.WEIGHT: not np.any(robot.gravity),
+    }
+    out: list[Imperfection] = []
+    for family in families:
+        if not modelled.get(family, False):
+            out += _of_family(family, robot, reference)
+    return tuple(out)
+
+
+def _of_family(family: Family, robot: Robot, reference: ColumnReference) -> list[Imperfection]:
+    kind = KINDS[family]
+    if family in (Family.CLOCK, Family.COMMON_DELAY, Family.WEIGHT):
+        return [Imperfection(family=family, joint=None, unit=kind.unit, tolerance=kind.tolerance)]
+    if family is Family.TILT:
+        return [
+            Imperfection(family=family, joint=None, part=part, unit="rad", tolerance=kind.tolerance)
+            for part in ("first", "second")
+        ]
+    if family is Family.LENGTH:
+        return [
+            Imperfection(
+                family=family,
+                joint=j,
+                unit=kind.unit,
+                tolerance=max(kind.tolerance, _DRAWN / way_to(robot.joints[j])),
+            )
+            for j in felt_ways(robot)
+        ]
+    out: list[Imperfection] = []
+    for j, joint in enumerate(robot.joints):
+        prismatic = joint.kind is JointKind.PRISMATIC
+        force = "N" if prismatic else "N m"
+        unit, tolerance = kind.unit, kind.tolerance
+        if kind.unit == "torque":
+            unit, tolerance = force, kind.tolerance * float(reference.size[j])
+        elif kind.unit == "stiffness":
+            unit, tolerance = f"{force}/{'m' if prismatic else 'rad'}", kind.tolerance * float(reference.size[j])
+        elif family is Family.ZERO and prismatic:
+            unit, tolerance = "m", _PRISMATIC_ZERO
+        elif family is Family.ROTOR:
+            unit = "kg" if prismatic else "kg m^2"
+            tolerance = kind.tolerance * float(reference.size[j]) / max(float(reference.acceleration[j]), 1e-12)
+        scales = STRIBECK_SCALES if family is Family.STRIBECK else (0.0,)
+        out += [
+            Imperfection(family=family, joint=j, unit=unit, tolerance=max(tolerance, 1e-12), scale=scale)
+            for scale in scales
+        ]
+    return out

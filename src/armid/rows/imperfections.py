@@ -11,7 +11,7 @@ friction are torques [N m or N] at the joint's largest training speed, load or p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -24,9 +24,17 @@ from armid.kernels.gradients import prediction_jacobian
 from armid.kernels.source import RowSource
 from armid.parameters.effects import Effects, TorqueSide
 from armid.parameters.space import OwnerKind, Parameter, named_parameters
-from armid.robot.robot import JointKind, Robot
+from armid.robot.robot import Robot
 from armid.rows.gravity import GravityRows
-from armid.rows.imperfection_families import KINDS, STRIBECK_SCALES, Family, Imperfection
+from armid.rows.imperfection_families import (
+    KINDS,
+    STRIBECK_SCALES,
+    ColumnReference,
+    Family,
+    Imperfection,
+    imperfections,
+)
+from armid.rows.lengths import LengthColumns, half_way, length_torque
 
 __all__ = [
     "KINDS",
@@ -40,99 +48,6 @@ __all__ = [
     "imperfections",
     "level_axes",
 ]
-
-_PRISMATIC_ZERO = 0.001
-"""[m]: a linear axis is homed to a millimetre."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ColumnReference:
-    """Where the columns are taken: the model, and the training motion that scales shapes of friction.
-
-    Args:
-        standard: full parameter vector of the rows.
-        speed: largest speed of every drive in training [rad/s or m/s].
-        load: largest rigid torque of every drive in training [N m or N].
-        size: standard deviation of every drive's torque in training [N m or N].
-        acceleration: root mean square of every drive's acceleration in training.
-        recorded_velocity: whether velocities were recorded and not derived from positions: a wrong clock does not scale these.
-    """
-
-    standard: FloatArray
-    speed: FloatArray
-    load: FloatArray
-    size: FloatArray
-    acceleration: FloatArray
-    recorded_velocity: bool = False
-
-    @classmethod
-    def without_model(cls, n_joints: int, *, recorded_velocity: bool) -> ColumnReference:
-        """For what is undone without a model: gains, zeros, scales, delays and the clock of sensors."""
-        ones = np.ones(n_joints)
-        return cls(
-            standard=np.empty(0),
-            speed=ones,
-            load=ones,
-            size=ones,
-            acceleration=ones,
-            recorded_velocity=recorded_velocity,
-        )
-
-
-def imperfections(
-    robot: Robot, effects: Effects, reference: ColumnReference, families: Iterable[Family]
-) -> tuple[Imperfection, ...]:
-    """Every imperfection of these families that the effects do not model already.
-
-    Args:
-        robot: the arm.
-        effects: of the rows.
-        reference: for the size of torque.
-        families: wanted.
-    """
-    modelled = {
-        Family.ASYMMETRIC: effects.asymmetric,
-        Family.STRIBECK: effects.stribeck,
-        Family.LOAD: effects.load,
-        Family.REVERSAL: not effects.coulomb,
-        Family.ROTOR: effects.rotor_inertia or effects.torques.value == "motor",
-        Family.TILT: not np.any(robot.gravity),
-        Family.WEIGHT: not np.any(robot.gravity),
-    }
-    out: list[Imperfection] = []
-    for family in families:
-        if not modelled.get(family, False):
-            out += _of_family(family, robot, reference)
-    return tuple(out)
-
-
-def _of_family(family: Family, robot: Robot, reference: ColumnReference) -> list[Imperfection]:
-    kind = KINDS[family]
-    if family in (Family.CLOCK, Family.COMMON_DELAY, Family.WEIGHT):
-        return [Imperfection(family=family, joint=None, unit=kind.unit, tolerance=kind.tolerance)]
-    if family is Family.TILT:
-        return [
-            Imperfection(family=family, joint=None, part=part, unit="rad", tolerance=kind.tolerance)
-            for part in ("first", "second")
-        ]
-    out: list[Imperfection] = []
-    for j, joint in enumerate(robot.joints):
-        prismatic = joint.kind is JointKind.PRISMATIC
-        force = "N" if prismatic else "N m"
-        unit, tolerance = kind.unit, kind.tolerance
-        if kind.unit == "torque":
-            unit, tolerance = force, kind.tolerance * float(reference.size[j])
-        elif family is Family.ZERO and prismatic:
-            unit, tolerance = "m", _PRISMATIC_ZERO
-        elif family is Family.ROTOR:
-            unit = "kg" if prismatic else "kg m^2"
-            tolerance = kind.tolerance * float(reference.size[j]) / max(float(reference.acceleration[j]), 1e-12)
-        scales = STRIBECK_SCALES if family is Family.STRIBECK else (0.0,)
-        out += [
-            Imperfection(family=family, joint=j, unit=unit, tolerance=max(tolerance, 1e-12), scale=scale)
-            for scale in scales
-        ]
-    return out
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -182,6 +97,7 @@ class Columns:
             Family.GEAR_RATIO: self._gear_ratio,
             Family.WEIGHT: self._weight,
             Family.REVERSAL: self._turned_late,
+            Family.LENGTH: self._length,
         }
 
     def of(self, wanted: Sequence[Imperfection]) -> FloatArray:
@@ -197,6 +113,11 @@ class Columns:
                     # Beyond the training's speeds a shape stays what it was, and so must what it is taken without.
                     out[:, item.joint, k] -= self.linear_friction(item.joint, within=True) @ np.array(item.linear)
         return out
+
+    def of_length(self, item: Imperfection, share: float) -> FloatArray:
+        """Change of the recorded torque by a length described too long by a share: all of it, not its derivative."""
+        j = int(item.joint or 0)
+        return -length_torque(self._lengths_of(half_way(self._m.robot, j, share)), j, share)
 
     @cached_property
     def torque(self) -> FloatArray:
@@ -259,8 +180,10 @@ class Columns:
                 return self.torque[:: self._m.every, j]
             case Family.DELAY:
                 return -self._rate_of_change(self.torque[:, j])[:: self._m.every]
-            case Family.DRIFT | Family.SLOW_DRIFT:
-                return drift_curve(item, self._m.elapsed[:: self._m.every])
+            case Family.DRIFT | Family.SLOW_DRIFT | Family.GAIN_DRIFT | Family.FRICTION_DRIFT:
+                return self._changing(item, j)
+            case Family.SPRING:
+                return self._x[:, j]
             case Family.ASYMMETRIC:
                 return np.abs(v)
             case Family.QUADRATIC:
@@ -280,6 +203,17 @@ class Columns:
                 return self._x[:, 2 * self._n + j]
             case _:
                 raise AssertionError(item.family)
+
+    def _changing(self, item: Imperfection, j: int) -> FloatArray:
+        """Torque, gain or friction that is another at the end of the recording than at its begin."""
+        curve = drift_curve(item, self._m.elapsed[:: self._m.every])
+        match item.family:
+            case Family.GAIN_DRIFT:
+                return self.torque[:: self._m.every, j] * curve
+            case Family.FRICTION_DRIFT:
+                return 0.5 * (self._direction[:, j] + self._speed[:, j]) * curve
+            case _:
+                return curve
 
     def _turned_late(self, item: Imperfection) -> FloatArray:
         """Change of torque per second by which a drive's Coulomb friction follows its velocity, where it is felt."""
@@ -324,6 +258,22 @@ class Columns:
     def _weight(self, item: Imperfection) -> FloatArray:
         return -self._holding_torque(self._m.robot)
 
+    @cached_property
+    def _lengths(self) -> LengthColumns:
+        return self._lengths_of(self._m.robot)
+
+    def _lengths_of(self, robot: Robot) -> LengthColumns:
+        return LengthColumns(
+            robot,
+            self._m.effects,
+            loaded=self._m.loaded,
+            motion=self._x[:, : 3 * self._n],
+            standard=self._r.standard,
+        )
+
+    def _length(self, item: Imperfection) -> FloatArray:
+        return -self._lengths.per_share(int(item.joint or 0))
+
     def _clock(self, item: Imperfection) -> FloatArray:
         n, x = self._n, self._x
         speed, acceleration = slice(n, 2 * n), slice(2 * n, 3 * n)
@@ -362,7 +312,7 @@ def drift_curve(item: Imperfection, elapsed: FloatArray) -> FloatArray:
         item: a drift.
         elapsed: share of the recording that has gone by, 0 to 1, shape [n_samples].
     """
-    if item.family is Family.DRIFT:
+    if item.family is not Family.SLOW_DRIFT:
         return elapsed - 0.5
     if not item.waves:
         return np.sin(2.0 * np.pi * elapsed)

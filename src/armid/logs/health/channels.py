@@ -9,7 +9,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.logs.conditioning.uniform import ordinary_step, stale_rows
 from armid.logs.health.findings import finding, share
-from armid.logs.health.frozen import HeldStretch, held_stretches
+from armid.logs.health.frozen import HeldStretch, held_stretches, leapt_stretch
 from armid.logs.health.rows import ABSURD, Mask, channel_spikes, corrupt, needed, within
 from armid.logs.health.thresholds import (
     AT_LIMIT,
@@ -153,9 +153,8 @@ def _frozen_findings(log: Log, moving: Mask) -> Iterator[Note]:
             yield from _freeze(log, channel, j, long, moving, bool(dead[j]))
             if not dead[j]:
                 yield from _half_dead(log, channel, j)
-    if Channel.VELOCITY in log:
-        for j in range(len(log.joints)):
-            yield from _position_freeze(log, j, long)
+    for j in range(len(log.joints)):
+        yield from _position_freeze(log, j, long)
 
 
 def _freeze(log: Log, channel: Channel, j: int, long: int, moving: Mask, dead: bool) -> Iterator[Note]:
@@ -227,23 +226,25 @@ def _is_extreme(values: FloatArray, row: int) -> bool:
 
 
 def _position_freeze(log: Log, j: int, long: int) -> Iterator[Note]:
-    """A position that holds one value while its own velocity says otherwise."""
+    """A position that holds one value while its own velocity says otherwise, or that jumps out of it."""
     stretch = _frozen_position(log, j, long)
+    why = "while its velocity is not zero" if stretch is not None else "and then jumps, faster than it ever moves"
+    stretch = stretch or leapt_stretch(log.time, log[Channel.POSITION][:, j], long)
     if stretch is not None:
         yield finding(
             "frozen",
             Severity.ERROR if stretch.length > FEW * len(log) else Severity.WARNING,
             log.joints[j],
-            f"position holds one value for {stretch.length} samples from row {stretch.start + 1} while its velocity is not zero",
+            f"position holds one value for {stretch.length} samples from row {stretch.start + 1} {why}",
             "its encoder or column is dead; leave that stretch out with `rows`",
         )
 
 
 def _frozen_position(log: Log, j: int, long: int) -> HeldStretch | None:
     """Start and length of the longest stretch with one value; None when it is not unusual."""
-    q, qd = log[Channel.POSITION][:, j], log[Channel.VELOCITY][:, j]
-    if not np.isfinite(qd).any():
+    if Channel.VELOCITY not in log or not np.isfinite(log[Channel.VELOCITY][:, j]).any():
         return None
+    q, qd = log[Channel.POSITION][:, j], log[Channel.VELOCITY][:, j]
     speed = np.abs(np.where(np.isfinite(qd), qd, 0.0))
     fast = speed > max(0.2 * float(np.quantile(speed, 0.95)), 1e-3)
     start, length, usual = _longest_run(q, fast)
@@ -251,7 +252,7 @@ def _frozen_position(log: Log, j: int, long: int) -> HeldStretch | None:
 
 
 def bad_rows(log: Log) -> Mask:
-    """Rows that cannot be used: of frozen stretches, and with missing or absurd numbers; shape [n_rows]."""
+    """Rows that cannot be used: frozen, of torque cut off at a top, with missing or absurd numbers; shape [n_rows]."""
     bad: Mask = np.zeros(len(log), dtype=np.bool_)
     for channel in (Channel.POSITION, *log.torques):
         bad |= np.asarray(corrupt(log[channel], ABSURD[channel]).any(axis=1) | np.isnan(log[channel]).any(axis=1))
@@ -260,10 +261,13 @@ def bad_rows(log: Log) -> Mask:
     moving = _moving_rows(log)
     joints = range(len(log.joints))
     found = [held for c in log.torques for j in joints for held in _torque_stretches(log, c, j, long, moving)]
-    if Channel.VELOCITY in log:
-        found += [held for j in joints if (held := _frozen_position(log, j, long)) is not None]
+    leaps = [leapt_stretch(log.time, log[Channel.POSITION][:, j], long) for j in joints]
+    found += [held for held in (*leaps, *(_frozen_position(log, j, long) for j in joints)) if held is not None]
     for held in found:
         bad[held.rows] = True
+    for top in (_flat_top(log[c][:, j]) for c in log.torques for j in joints):
+        if np.mean(top) > SATURATED:
+            bad |= top
     return bad
 
 
@@ -298,11 +302,7 @@ def _saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[N
         at = float(np.mean(np.abs(x - near) < (1.0 - AT_LIMIT) * near)) if known and top > AT_LIMIT * near else 0.0
         if max(flat, at) <= SATURATED:
             continue
-        extreme = np.abs(values[:, j]) >= top * (1.0 - 1e-9)
-        runs = _longest_run(np.abs(values[:, j]), extreme)[1]
-        usual = _longest_run(values[:, j], ~extreme)[1]
-        # Steps of a coarse signal hold as long at any other value.
-        clipped = flat if flat > SATURATED and runs >= max(FLAT_SAMPLES, 2 * usual) else 0.0
+        clipped = flat if flat > SATURATED and _flat_top(values[:, j]).any() else 0.0
         if max(clipped, at) > SATURATED:
             severe = max(clipped, at) > SATURATED_ERROR
             yield finding(
@@ -312,6 +312,15 @@ def _saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[N
                 f"{channel.value} stays at {near if at >= clipped else top:.4g} for {share(max(clipped, at))} of the samples",
                 "the drive or the sensor is at its limit: move slower, or carry less",
             )
+
+
+def _flat_top(values: FloatArray) -> Mask:
+    """Rows of one channel at its extreme, where it stays there for long; none of a smooth or coarse signal, shape [n_rows]."""
+    size = np.nan_to_num(np.abs(values))
+    extreme = (size >= float(size.max()) * (1.0 - 1e-9)) & (size > 0.0)
+    held, usual = _longest_run(size, extreme)[1], _longest_run(values, ~extreme)[1]
+    # Steps of a coarse signal hold as long at any other value.
+    return extreme if held >= max(FLAT_SAMPLES, 2 * usual) else np.zeros_like(extreme)
 
 
 def _resolution_findings(log: Log, robot: Robot) -> Iterator[Note]:

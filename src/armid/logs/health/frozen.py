@@ -10,7 +10,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.logs.conditioning.uniform import ordinary_step
 from armid.logs.health.rows import Mask, resolution
-from armid.logs.health.thresholds import FREEZE_CHANCE, FREEZE_REPEATS, GAP, REST_CHANGE
+from armid.logs.health.thresholds import FREEZE_CHANCE, FREEZE_REPEATS, GAP, LEAP, REST_CHANGE
 from armid.logs.log import Channel, Log
 
 _MOTION_SECONDS = 0.2
@@ -65,6 +65,31 @@ def held_stretches(log: Log, channel: Channel, j: int) -> list[HeldStretch]:
         and _rows_moved(q[starts[k] : starts[k] + lengths[k]], travel.least) > limit
         and _missed(values, int(starts[k] + lengths[k])) > step
     ]
+
+
+def leapt_stretch(time: FloatArray, position: FloatArray, long: int) -> HeldStretch | None:
+    """The longest stretch of one position that ends in a leap; None where there is none.
+
+    An encoder that stood still has missed what its joint did meanwhile, and goes on from there at once: faster, by `LEAP`, than
+    the joint moves in any other row. A joint at rest sets out slowly.
+
+    Args:
+        time: [s], shape [n_rows].
+        position: of one joint [rad or m], shape [n_rows].
+        long: rows from which on a stretch counts.
+    """
+    starts, lengths = _runs(position)
+    ends = starts + lengths
+    held = np.flatnonzero((lengths >= long) & (ends < len(position)))
+    if len(held) == 0:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        speed = np.abs(np.diff(position)) / np.diff(time)
+    ordinary = np.delete(speed, ends[held] - 1)
+    fastest = float(np.max(ordinary[np.isfinite(ordinary)], initial=0.0))
+    leaps = [k for k in held if speed[ends[k] - 1] > LEAP * fastest > 0.0]
+    longest = max(leaps, key=lambda k: lengths[k], default=None)
+    return None if longest is None else HeldStretch(int(starts[longest]), int(lengths[longest]))
 
 
 def _runs(values: FloatArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

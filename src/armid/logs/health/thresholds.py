@@ -96,6 +96,12 @@ FREEZE_REPEATS = _threshold(
     "of the rows in motion",
     "with more that repeat the one before, a torque may stand still by rounding; it must have missed turns that noise gives",
 )
+LEAP = _threshold(
+    "frozen-leap",
+    3.0,
+    "times the joint's largest speed in other rows",
+    "at which a position leaves a value that it held: its encoder stood still, and the joint did not",
+)
 COARSE = int(
     _threshold(
         "quantised", 100, "distinct values", "with fewer over its range, resolution limits what can be identified"
