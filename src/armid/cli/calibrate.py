@@ -10,13 +10,8 @@ import typer
 from armid.calibration.words import ORIENTATIONS, AngleUnit, LengthUnit, SensorPlace, SetupSharing, StepRule
 from armid.cli import options as opt
 from armid.cli.output import progress, render, verb
-from armid.cli.variadic import VariadicCommand
 from armid.kinematics.words import Term, UnknownGeometry
 from armid.words import numbers
-
-_COMMAND = VariadicCommand
-"""Takes several words after --validate."""
-
 
 def _orientation(text: str) -> str:
     if text not in ORIENTATIONS:

@@ -9,12 +9,7 @@ import typer
 
 from armid.cli import options as opt
 from armid.cli.output import progress, render, verb
-from armid.cli.variadic import VariadicCommand
 from armid.parameters.effects import DEFAULT_FRICTION, PayloadRuns, TorqueSide
-
-_COMMAND = VariadicCommand
-"""Takes several words after --validate."""
-
 
 @verb
 def identify(
