@@ -13,6 +13,7 @@ from armid.cli.output import progress, render, verb
 from armid.kinematics.words import Term, UnknownGeometry
 from armid.words import numbers
 
+
 def _orientation(text: str) -> str:
     if text not in ORIENTATIONS:
         raise typer.BadParameter(f"{text!r} is not one of: {', '.join(ORIENTATIONS)}")

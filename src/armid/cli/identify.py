@@ -11,6 +11,7 @@ from armid.cli import options as opt
 from armid.cli.output import progress, render, verb
 from armid.parameters.effects import DEFAULT_FRICTION, PayloadRuns, TorqueSide
 
+
 @verb
 def identify(
     robot: opt.RobotArgument,
