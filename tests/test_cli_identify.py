@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from armid.cli import application
@@ -343,6 +344,22 @@ def test_variadic_options_take_words_up_to_the_next_option():
     args = ["robot", "a", "--validate", "b", "c", "--json", "--out", "d"]
     expected = ["robot", "a", "--validate", "b", "--validate", "c", "--json", "--out", "d"]
     assert repeated(args, ("--validate",)) == expected
+
+
+@pytest.mark.parametrize("verb", ["identify", "calibrate"])
+def test_every_word_after_validate_is_held_out(verb, tmp_path):
+    """A second held-out file must not be learnt from: it stood among the recordings to fit when the parser forgot the rest."""
+    refused = RUNNER.invoke(application(), [verb, "panda", "--validate", "a.csv", "b.csv"])
+    assert refused.exit_code == 2
+    assert "Missing argument" in refused.output
+    first = "logs" if verb == "identify" else "poses"
+    context = (
+        get_command(application())
+        .commands[verb]
+        .make_context(verb, ["panda", "train.csv", "--validate", "a.csv", "b.csv", "--out", str(tmp_path)])
+    )
+    assert [str(path) for path in context.params[first]] == ["train.csv"]
+    assert [str(path) for path in context.params["validate"]] == ["a.csv", "b.csv"]
 
 
 # Recordings of real robots: the command lines of docs/real-robots.md.

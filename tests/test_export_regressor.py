@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from armid.cli import application
 from armid.errors import InputError
-from armid.export.regressor_code import RegressorKind, regressor_code
+from armid.export.formats import RegressorKind
+from armid.export.regressor_code import regressor_code
 from armid.export.source_code import Language
 from armid.identifiability.structure import structural_base
 from armid.kernels.evaluate import evaluate_rows

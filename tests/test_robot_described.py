@@ -7,7 +7,7 @@ from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import InertialIndex
-from armid.parameters.space import OwnerKind, named_parameter
+from armid.parameters.space import OwnerKind, named_parameter, named_parameters
 from armid.robot.described import described_values
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows, space_of
@@ -59,6 +59,11 @@ def test_names_lead_back_to_the_same_parameters(side):
     np.testing.assert_array_equal(stored, described_values(robot, space))
 
 
+def test_vectors_of_arms_with_many_joints_are_known_by_name():
+    names = tuple(f"link{k + 1}.mass" for k in range(200))
+    assert [one.body for one in named_parameters(names)] == list(range(200))
+
+
 def test_a_parameter_knows_what_it_is():
     mass, friction = named_parameter("link3.mx"), named_parameter("joint2.motor_coulomb")
     assert (mass.kind, mass.body, mass.component, mass.drive_quantity) == (OwnerKind.LINK, 2, InertialIndex.MX, None)
@@ -66,7 +71,10 @@ def test_a_parameter_knows_what_it_is():
     assert (friction.drive_quantity, friction.is_motor_side) == ("coulomb", True)
 
 
-@pytest.mark.parametrize("name", ["gain", "link.mass", "link0.mass", "sensor.rx", "joint1", "payload"])
+@pytest.mark.parametrize(
+    "name",
+    ["gain", "link.mass", "link0.mass", "sensor.rx", "joint1", "payload", "link3.colour", "link03.mass", "joint1.mass"],
+)
 def test_a_name_that_is_no_parameter_of_an_arm_keeps_its_name(name):
     parameter = named_parameter(name)
     assert (parameter.kind, parameter.name, parameter.owner) == (OwnerKind.OTHER, name, "")

@@ -16,6 +16,7 @@ import typer
 
 from armid import __version__
 from armid.cli.config import FLAG, ConfiguredGroup
+from armid.cli.variadic import VariadicCommand
 
 VERBS: tuple[str, ...] = (
     "inspect",
@@ -46,8 +47,7 @@ VERBS: tuple[str, ...] = (
     "fleet",
     "show",
 )
-"""Each is a module here with a function of its name (and a `COMMAND` when it parses in a way of its own); heavy imports happen
-inside the verb so that --help is instant."""
+"""Each is a module here with a function of its name; heavy imports happen inside the verb so that --help is instant."""
 
 
 def application(names: Sequence[str] = VERBS) -> typer.Typer:
@@ -63,8 +63,7 @@ def application(names: Sequence[str] = VERBS) -> typer.Typer:
     # With a callback typer keeps the verb's name even while there is only one.
     app.callback()(verbs)
     for name in names:
-        module = import_module(f"armid.cli.{name}")
-        app.command(name, cls=getattr(module, "COMMAND", None))(getattr(module, name))
+        app.command(name, cls=VariadicCommand)(getattr(import_module(f"armid.cli.{name}"), name))
     return app
 
 

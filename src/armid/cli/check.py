@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from armid.cli import check_options as own
+from armid.cli import groups
 from armid.cli import options as opt
 from armid.cli.output import busy, render, verb
 from armid.words import numbers
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 
 @verb
+@groups.takes(groups.signals, groups.arm)
 def check(
     robot: opt.RobotArgument,
     logs: opt.LogsArgument,
@@ -26,21 +28,14 @@ def check(
     format: own.FormatOption = None,
     topic: own.TopicOption = None,
     data_root: opt.DataRootOption = None,
-    processing: opt.ProcessingOption = None,
     cutoff_hz: opt.CutoffOption = None,
     torque_cutoff_hz: opt.TorqueCutoffOption = None,
-    average: opt.AverageOption = False,
-    period_s: opt.PeriodOption = None,
-    filter: opt.FilterOption = None,
-    filter_order: opt.FilterOrderOption = None,
-    differentiator: opt.DifferentiatorOption = None,
     gravity: opt.GravityOption = None,
     out: opt.OptionalOutOption = None,
-    base: opt.BaseLinkOption = None,
-    tip: opt.TipOption = None,
     faults: own.FaultsOption = False,
     thresholds: own.ThresholdsOption = False,
     as_json: own.EagerJsonOption = False,
+    **asked: Any,
 ) -> None:
     """Is this log what it claims to be? Clock, units, signs, joint order, lag, mounting."""
     from armid.logs.check import CheckedLogs, check_log
@@ -48,7 +43,8 @@ def check(
     from armid.robot.load import load_robot
 
     down = numbers("--gravity", gravity, 3, "0,0,-9.81") if gravity else None
-    arm = load_robot(robot, base=base, tip=tip, gravity=down)
+    wanted = processing_of(asked.pop("processing"), cutoff_hz=cutoff_hz, torque_cutoff_hz=torque_cutoff_hz)
+    arm = load_robot(robot, gravity=down, **asked)
     checked = CheckedLogs(
         logs=tuple(
             busy(f"checking {log}", check_log)(
@@ -58,16 +54,6 @@ def check(
         )
     )
     found = _faults_of(checked, arm, side, as_json=as_json) if faults else {}
-    wanted = processing_of(
-        processing,
-        cutoff_hz=cutoff_hz,
-        torque_cutoff_hz=torque_cutoff_hz,
-        filter=filter,
-        order=filter_order,
-        differentiator=differentiator,
-        average=average,
-        period_s=period_s,
-    )
     if wanted != Processing():
         found |= _processed(checked, arm, wanted, as_json=as_json)
     render(checked, as_json=as_json, out=out, timed=False, **found)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from armid.cli import options as opt
+from armid.cli.groups import Group, signature_with, takes
 from armid.cli.output import busy, render, verb
 from armid.outcome import Outcome
 
@@ -16,32 +17,32 @@ Answer = Outcome | tuple[Outcome, Iterable[str | Path]]
 """An answer, or one with the files that were written for it."""
 
 
-def experiment(function: Callable[..., Answer]) -> Callable[..., None]:
+def experiment(*groups: Group) -> Callable[[Callable[..., Answer]], Callable[..., None]]:
     """A verb that asks one question about recordings of one arm.
 
-    Besides the options it names itself the verb has `--data-root`, `--base`, `--tip`, `--out` and `--json`. The first three reach
-    the function by keyword. `--out` does where the function names it, and is where a plain answer is saved. What of these the
-    function names needs no words of its own.
+    Besides its own options and those of its groups it has `--data-root`, `--base`, `--tip`, `--out` and `--json`. The first three
+    reach the function by keyword. `--out` does where the function names it, and is where a plain answer is saved.
 
     Args:
-        function: from its options to the answer.
+        groups: of options that the function takes.
     """
-    own = [p for p in inspect.signature(function, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    common = inspect.signature(_common, eval_str=True).parameters
-    writes = any(parameter.name == "out" for parameter in own)
 
-    def run(**options: Any) -> None:
-        out, as_json = options.pop("out"), options.pop("as_json")
-        answer = busy("reading and fitting", function)(**options, **({"out": out} if writes else {}))
-        if isinstance(answer, tuple):
-            render(answer[0], as_json=as_json, files=answer[1])
-        else:
-            render(answer, as_json=as_json, out=out)
+    def decorate(function: Callable[..., Answer]) -> Callable[..., None]:
+        writes = "out" in inspect.signature(function).parameters
+        asked = takes(*groups)(function)
 
-    asked = verb(functools.wraps(function)(run))
-    every = [*(parameter for parameter in own if parameter.name not in common), *common.values()]
-    asked.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
-    return asked
+        @functools.wraps(asked)
+        def run(*, out: Path | None, as_json: bool, **options: Any) -> None:
+            answer = busy("reading and fitting", asked)(**options, **({"out": out} if writes else {}))
+            if isinstance(answer, tuple):
+                render(answer[0], as_json=as_json, files=answer[1])
+            else:
+                render(answer, as_json=as_json, out=out)
+
+        run.__signature__ = signature_with(asked, _common)  # type: ignore[attr-defined]
+        return verb(run)
+
+    return decorate
 
 
 def _common(

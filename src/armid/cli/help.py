@@ -34,6 +34,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Estimation": (
         *("--method", "--essential", "--essential-by", "--consistency", "--regulariser", "--prior-weight", "--bounds"),
+        *("--keep", "--drop"),
         *("--folds", "--enough", "--plain-loss", "--sigma-position-m", "--sigma-orientation-rad", "--confidence"),
     ),
     "Limits and surroundings": (

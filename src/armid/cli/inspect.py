@@ -7,22 +7,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from armid.cli import groups
 from armid.cli import options as opt
 from armid.cli.output import busy, render, show_files, verb
 from armid.errors import InputError
-from armid.parameters.effects import DEFAULT_FRICTION, PayloadRuns, TorqueSide
 
 _QUANTITIES = ("torque", "gravity", "inertia-matrix", "axis-inertia", "pose")
 _FORMS = ("gravity", "inertia-matrix", "coriolis", "axis-inertia")
 
 
-@verb
-def inspect(
-    robot: opt.RobotArgument,
-    friction: opt.FrictionOption = DEFAULT_FRICTION,
-    rotor_inertia: opt.RotorOption = False,
-    payload: opt.PayloadRunsOption = PayloadRuns.NONE,
-    torques: opt.TorquesOption = TorqueSide.LINK,
+def _measured(
     quantity: Annotated[
         str,
         typer.Option(
@@ -40,17 +34,12 @@ def inspect(
             help="For poses: errors of the description's own constants, or six per joint; by default as it is described."
         ),
     ] = None,
-    without: Annotated[
-        str,
-        typer.Option(
-            metavar="LIST",
-            help="Parameters to express by others instead of keeping them in the base, by name, with commas.",
-        ),
-    ] = "",
-    tolerance: Annotated[float | None, typer.Option(help="Relative tolerance of the rank decision, in (0, 1).")] = None,
-    closed_form: Annotated[
-        str, typer.Option(metavar="LIST", parser=opt.word_list(_FORMS), help=f"With --out: {', '.join(_FORMS)}.")
-    ] = "none",
+) -> groups.Keywords:
+    """What is measured."""
+    return dict(locals())
+
+
+def _motion(
     log: Annotated[
         str | None, typer.Option(metavar="LOG", help="Which of these parameters does this recorded motion excite?")
     ] = None,
@@ -64,11 +53,36 @@ def inspect(
             help="Torque noise [N m] with --log or --trajectory, one or per joint; the log's own by default.",
         ),
     ] = None,
+) -> groups.Keywords:
+    """Along which motion."""
+    return dict(locals())
+
+
+def _base(
+    without: Annotated[
+        str,
+        typer.Option(
+            metavar="LIST",
+            help="Parameters to express by others instead of keeping them in the base, by name, with commas.",
+        ),
+    ] = "",
+    tolerance: Annotated[float | None, typer.Option(help="Relative tolerance of the rank decision, in (0, 1).")] = None,
+) -> groups.Keywords:
+    """Which parameters stand for the others."""
+    return {"without": without, **({} if tolerance is None else {"tolerance": tolerance})}
+
+
+@verb
+@groups.takes(groups.effects, _measured, _motion, _base, groups.arm)
+def inspect(
+    robot: opt.RobotArgument,
+    closed_form: Annotated[
+        str, typer.Option(metavar="LIST", parser=opt.word_list(_FORMS), help=f"With --out: {', '.join(_FORMS)}.")
+    ] = "none",
     latex: Annotated[bool, typer.Option("--latex", help="The regroupings in LaTeX on stdout.")] = False,
-    base: opt.BaseLinkOption = None,
-    tip: opt.TipOption = None,
     out: opt.OptionalOutOption = None,
     as_json: opt.JsonOption = False,
+    **asked: Any,
 ) -> None:
     """What can be identified: alone, in combination (and in which), not at all.
 
@@ -76,33 +90,14 @@ def inspect(
     """
     if closed_form != "none" and out is None:
         raise InputError("--closed-form", "given without --out", "closed forms are written to files: add --out DIR")
-    from armid.identifiability.rank import STRUCTURAL_TOLERANCE
     from armid.inspection.inspect import inspect as run
 
-    found = busy("looking for what can be identified", run)(
-        robot,
-        friction=friction,
-        rotor_inertia=rotor_inertia,
-        payload=payload,
-        torques=torques,
-        quantity=quantity,
-        frame=frame,
-        measure=measure,
-        points=points,
-        errors=errors,
-        without=without,
-        tolerance=STRUCTURAL_TOLERANCE if tolerance is None else tolerance,
-        closed_forms="" if closed_form == "none" else closed_form,
-        log=log,
-        trajectory=trajectory,
-        noise=noise,
-        base=base,
-        tip=tip,
-    )
+    forms = "" if closed_form == "none" else closed_form
+    found = busy("looking for what can be identified", run)(robot, closed_forms=forms, **asked)
     files = () if out is None else found.save(out)
     if latex and not as_json:
         typer.echo(found.latex())
         show_files(files)
     else:
-        asked: dict[str, Any] = {"latex": found.latex()} if latex else {}
-        render(found, as_json=as_json, timed=False, files=files, **asked)
+        more: dict[str, Any] = {"latex": found.latex()} if latex else {}
+        render(found, as_json=as_json, timed=False, files=files, **more)

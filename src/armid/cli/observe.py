@@ -7,13 +7,30 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from armid.cli import groups
 from armid.cli import options as opt
-from armid.cli.output import emit, progress, render, verb
+from armid.cli.output import busy, emit, render, verb
 
 ResidualWord = Literal["momentum", "direct"]
 
 
+def _watching(
+    per_hour: Annotated[
+        float, typer.Option("--false-alarms-per-hour", help="False alarms to accept, for the whole arm.")
+    ] = 1.0,
+    bandwidth_hz: Annotated[
+        float, typer.Option("--bandwidth-hz", min=0.1, help="Bandwidth of the momentum observer.")
+    ] = 10.0,
+    force: Annotated[bool, typer.Option("--force", help="Use an untrusted result too.")] = False,
+    step: opt.StepOption = None,
+    data_root: opt.DataRootOption = None,
+) -> groups.Keywords:
+    """How closely, and what the recordings do not say."""
+    return dict(locals())
+
+
 @verb
+@groups.takes(_watching)
 def observe(
     result: opt.ResultArgument,
     log: Annotated[
@@ -27,22 +44,14 @@ def observe(
         list[str],
         typer.Option("--free", metavar="LOG", help="Recording without contact, not used to identify; repeatable."),
     ],
-    per_hour: Annotated[
-        float, typer.Option("--false-alarms-per-hour", help="False alarms to accept, for the whole arm.")
-    ] = 1.0,
     residual: Annotated[
         ResidualWord, typer.Option("--residual", help="External torque by generalised momentum, or directly.")
     ] = "momentum",
-    bandwidth_hz: Annotated[
-        float, typer.Option("--bandwidth-hz", min=0.1, help="Bandwidth of the momentum observer.")
-    ] = 10.0,
     rate_hz: Annotated[float | None, typer.Option("--rate-hz", help="Samples per second of a live stream.")] = None,
     follow: Annotated[bool, typer.Option("--follow", help="A JSON line when a live contact begins and ends.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Use an untrusted result too.")] = False,
-    step: opt.StepOption = None,
-    data_root: opt.DataRootOption = None,
     out: opt.OptionalOutOption = None,
     as_json: opt.JsonOption = False,
+    **asked: Any,
 ) -> None:
     """External joint torque and contacts along a recording, with alarms for a stated rate of false ones.
 
@@ -56,35 +65,12 @@ def observe(
 
         if residual != "momentum":
             raise typer.BadParameter("a live stream is watched by its momentum", param_hint="--residual")
-        live = observe_stream(
-            result,
-            log,
-            free=free,
-            rate_hz=rate_hz,
-            per_hour=per_hour,
-            bandwidth_hz=bandwidth_hz,
-            tell=tell_line if follow else None,
-            step=step,
-            data_root=data_root,
-            force=force,
-        )
-        render(live, as_json=as_json, out=out)
+        tell = tell_line if follow else None
+        render(observe_stream(result, log, free=free, rate_hz=rate_hz, tell=tell, **asked), as_json=as_json, out=out)
         return
     from armid.observation.observe import observe as library
 
-    with progress() as tell:
-        tell("watching")
-        seen = library(
-            result,
-            log,
-            free=free,
-            per_hour=per_hour,
-            residual=residual,
-            bandwidth_hz=bandwidth_hz,
-            step=step,
-            data_root=data_root,
-            force=force,
-        )
+    seen = busy("watching", library)(result, log, free=free, residual=residual, **asked)
     files = () if out is None else (*seen.save(out), seen.report(out / "report.html"))
     render(seen, as_json=as_json, files=files)
 

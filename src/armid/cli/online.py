@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from armid.cli import groups
 from armid.cli import options as opt
 from armid.cli.output import EXIT_UNTRUSTED, emit, render, verb
 from armid.parameters.effects import FRICTION_NAMES, TorqueSide
@@ -15,7 +16,28 @@ if TYPE_CHECKING:
     from armid.online.state import OnlineState
 
 
+def _model(
+    friction: Annotated[
+        str | None,
+        typer.Option(
+            "--friction",
+            metavar="LIST",
+            parser=opt.word_list(FRICTION_NAMES),
+            help="Of viscous, coulomb, offset; 'none' for none. All by default; a RESULT has its own.",
+        ),
+    ] = None,
+    rotor_inertia: opt.RotorOption = False,
+    torques: opt.TorquesOption = TorqueSide.LINK,
+    forget: Annotated[
+        float | None, typer.Option("--forget-s", help="Time constant of forgetting; never by default.")
+    ] = None,
+) -> groups.Keywords:
+    """What is estimated."""
+    return dict(locals())
+
+
 @verb
+@groups.takes(_model, groups.arm)
 def online(
     arm: Annotated[
         str,
@@ -33,25 +55,10 @@ def online(
     ] = "-",
     *,
     rate_hz: Annotated[float, typer.Option("--rate-hz", help="Samples per second of the stream.")],
-    friction: Annotated[
-        str | None,
-        typer.Option(
-            "--friction",
-            metavar="LIST",
-            parser=opt.word_list(FRICTION_NAMES),
-            help="Of viscous, coulomb, offset; 'none' for none. All by default; a RESULT has its own.",
-        ),
-    ] = None,
-    rotor_inertia: opt.RotorOption = False,
-    torques: opt.TorquesOption = TorqueSide.LINK,
-    forget_s: Annotated[
-        float | None, typer.Option("--forget-s", help="Time constant of forgetting; never by default.")
-    ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="A JSON line with the estimate every second.")] = False,
     out: opt.OptionalOutOption = None,
-    base: opt.BaseLinkOption = None,
-    tip: opt.TipOption = None,
     as_json: opt.JsonOption = False,
+    **asked: Any,
 ) -> None:
     """Base parameters of an arm while it moves, from a live stream.
 
@@ -61,16 +68,7 @@ def online(
     from armid.logs.live.stream import open_stream
     from armid.online.estimator import OnlineEstimator
 
-    estimator = OnlineEstimator(
-        arm,
-        rate=rate_hz,
-        friction=friction,
-        rotor_inertia=rotor_inertia,
-        torques=torques,
-        forget=forget_s,
-        base=base,
-        tip=tip,
-    )
+    estimator = OnlineEstimator(arm, rate=rate_hz, **asked)
     told, noticed = float("-inf"), 0
     samples = open_stream(stream, estimator.robot, rate_hz=rate_hz, side=estimator.effects.torques)
     for sample in samples:

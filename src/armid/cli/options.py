@@ -167,6 +167,9 @@ ClearanceOption = Annotated[
     float | None,
     typer.Option("--clearance-m", min=0.0, help="Distance kept between bodies; that of the cell, or 0.02, by default."),
 ]
+SelfCollisionOption = Annotated[
+    bool, typer.Option("--collisions/--no-collisions", help="Keep the arm clear of itself.")
+]
 CellOption = Annotated[
     str | None, typer.Option("--cell", metavar="CELL", help="Cell file, or the name of one that comes along.")
 ]

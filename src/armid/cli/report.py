@@ -21,10 +21,10 @@ def report(
     as_json: opt.JsonOption = False,
 ) -> None:
     """Write one self-contained HTML page with everything needed to trust the result, or not."""
+    from armid.identification.inputs import result_folder
     from armid.identification.result import load_result
 
     stored = load_result(result)
-    folder = out or (result.parent if result.name == "result.json" else result)
-    path = busy("drawing the page", stored.report)(folder / "report.html")
+    path = busy("drawing the page", stored.report)((out or result_folder(result)) / "report.html")
     show_files([path], f"{stored.verdict}; wrote ")
     emit({"report": path, "verdict": stored.verdict}, as_json=as_json)

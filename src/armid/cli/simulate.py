@@ -7,43 +7,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from armid.cli import groups
 from armid.cli import options as opt
+from armid.cli import simulate_options as own
 from armid.cli.output import busy, render, verb
 
 RecordWord = Literal["log", "tracker", "controller-model"]
-ControllerWord = Literal["pd", "computed-torque", "hand"]
-SensorsWord = Literal["perfect", "typical"]
-FORMATS = ("csv", "npz", "parquet", "libfranka", "rtde", "mcap", "all")
-MISTAKES = ("torque-sign", "degrees", "joint-order", "gravity-compensated", "mounting")
-
-
-def _repeatable(flag: str, known: tuple[str, ...], metavar: str, text: str) -> Any:
-    """An option that may be repeated: words of a fixed set, with or without `=` and more behind them. Gives them as typed."""
-
-    def parse(text: str) -> str:
-        word = text.partition("=")[0]
-        if word not in known:
-            raise typer.BadParameter(f"no {word!r}; there are: {', '.join(known)}")
-        return text
-
-    return typer.Option(flag, parser=parse, metavar=metavar, help=f"{text}; may be repeated.")
-
-
-FormatOption = Annotated[
-    list[str] | None, _repeatable("--format", FORMATS, "WORD", f"{', '.join(FORMATS)}; csv by default")
-]
-MistakeOption = Annotated[
-    list[str] | None,
-    _repeatable(
-        "--fault",
-        MISTAKES,
-        "WORD[=JOINT,...]",
-        "torque-sign[=JOINT,...], degrees, joint-order=A,B, gravity-compensated, mounting",
-    ),
-]
 
 
 @verb
+@groups.takes(own.settings, own.specimen, own.beginning, own.repetitions, groups.motion_limits, groups.arm)
 def simulate(
     robot: opt.RobotArgument,
     trajectory: Annotated[
@@ -53,75 +26,13 @@ def simulate(
     record: Annotated[
         RecordWord, typer.Option(help="What is recorded: the motion, tool poses, or the controller's model.")
     ] = "log",
-    scenario: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="YAML with every setting (docs/simulation.md).")
-    ] = None,
-    controller: Annotated[ControllerWord | None, typer.Option(help="How the arm is driven; pd by default.")] = None,
-    sensors: Annotated[SensorsWord | None, typer.Option(help="How well it measures; typical by default.")] = None,
-    formats: FormatOption = None,
-    rate_hz: Annotated[
-        float | None, typer.Option("--rate-hz", help="Rate of the log; the controller's by default.")
-    ] = None,
-    control_rate_hz: Annotated[
-        float | None, typer.Option("--control-rate-hz", help="1000 by default; outside 1000 to 8000 with a warning.")
-    ] = None,
-    variation: Annotated[
-        float | None, typer.Option(help="Specimen's deviation from the description, e.g. 0.2.")
-    ] = None,
-    payload_mass: Annotated[
-        float | None, typer.Option("--payload-kg", help="Point mass at the tip frame, in kg.")
-    ] = None,
-    rotor_ratio: Annotated[
-        float | None,
-        typer.Option(
-            "--rotor-ratio",
-            help="Rotor inertia over what a joint carries, where the description has none; 0.5 by default, 0 for none.",
-        ),
-    ] = None,
-    friction_ratio: Annotated[
-        float | None,
-        typer.Option(
-            "--friction-ratio",
-            help="Friction over working torque, where the description has none; 0.05 by default, 0 for none.",
-        ),
-    ] = None,
-    sensed_friction: Annotated[
-        float | None,
-        typer.Option(
-            "--sensed-friction",
-            min=0.0,
-            max=1.0,
-            help="Share of friction that joint torque sensors feel; 0 behind the gears; the description's by default.",
-        ),
-    ] = None,
-    locked: Annotated[
-        list[str] | None, typer.Option("--lock", metavar="JOINT", help="Joint that its brake holds; repeatable.")
-    ] = None,
-    mistakes: MistakeOption = None,
-    start: Annotated[
-        str | None, typer.Option(metavar="Q1,Q2,...", help="Where the arm stands; it must start there, at rest.")
-    ] = None,
-    approach_seconds: Annotated[
-        float | None, typer.Option(help="Time for a smooth way from --start into the motion.")
-    ] = None,
-    limits_file: opt.LimitsFileOption = None,
-    max_acceleration: opt.AccelerationOption = None,
-    max_jerk: opt.JerkOption = None,
-    max_torque: opt.TorqueLimitOption = None,
-    runs: Annotated[int, typer.Option(min=1, help="Repetitions with seeds SEED, SEED+1, ...")] = 1,
-    processes: Annotated[int, typer.Option(min=1, help="How many run at a time.")] = 1,
-    base: opt.BaseLinkOption = None,
-    tip: opt.TipOption = None,
     out: opt.OutOption = Path("simulation"),
-    seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Seed of everything random; the scenario's by default.")
-    ] = None,
     as_json: opt.JsonOption = False,
+    **asked: Any,
 ) -> None:
     """Run the embedded robot along a motion; write its log and the truth."""
-    # Every option but --json is an argument of the library's simulate, under the same name.
-    asked = {name: value for name, value in locals().items() if name != "as_json" and value is not None}
     from armid.simulation.simulate import simulate as run
 
-    done = busy("simulating", run)(**asked)
+    given = {name: value for name, value in asked.items() if value is not None}
+    done = busy("simulating", run)(robot, trajectory, record=record, out=out, **given)
     render(done, as_json=as_json, files=done.files)

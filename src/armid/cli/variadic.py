@@ -8,12 +8,13 @@ import typer.core
 
 
 class VariadicCommand(typer.core.TyperCommand):
-    """A command whose `variadic` options take every word up to the next option."""
+    """A command whose `variadic` options, where they may be repeated, take every word up to the next option."""
 
     variadic: ClassVar[tuple[str, ...]] = ("--validate",)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, repeated(args, self.variadic))
+        repeatable = {flag for option in self.params if getattr(option, "multiple", False) for flag in option.opts}
+        return super().parse_args(ctx, repeated(args, tuple(repeatable.intersection(self.variadic))))
 
 
 def repeated(args: list[str], options: tuple[str, ...]) -> list[str]:

@@ -57,6 +57,26 @@ class Export:
     reloads: tuple[Reload, ...]
     errors: FileErrors | None = None
 
+    def lines(self) -> tuple[str, ...]:
+        """For people."""
+        return (
+            *(f"wrote {file}" for file in self.files),
+            *(check.words() for check in self.reloads),
+            *(() if self.errors is None else self.errors.lines()),
+            *(f"not in this format: {line}" for line in self.missing),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The keys of the command contract and more."""
+        return {
+            "file": self.files[0],
+            "files": self.files,
+            "verdict": self.verdict,
+            "missing": self.missing,
+            "held_out": None if self.errors is None else self.errors.as_dict(),
+            "reloads": {check.program: check.difference for check in self.reloads},
+        }
+
 
 def export_result(
     result: Result,

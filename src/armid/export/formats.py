@@ -46,6 +46,15 @@ class What(StrEnum):
     """External torque by the generalised momentum, one sample after the other."""
 
 
+class RegressorKind(StrEnum):
+    """Which regressor."""
+
+    STANDARD = "regressor"
+    """One column per standard parameter, [Halper2024]'s func_Y."""
+    BASE = "base-regressor"
+    """One column per base parameter, func_Y_b, and the base parameters of standard ones, func_pi_b."""
+
+
 @dataclass(frozen=True)
 class CodeContent:
     """What generated code is for.

@@ -9,28 +9,22 @@ value is in them: they follow from the geometry alone, so that there is nothing 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 
 from armid.documents import write_text
 from armid.errors import InputError
+from armid.export.formats import CODE, Format, RegressorKind
 from armid.export.source_code import Function, Language, code_of
 from armid.folders import answer_folder
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.structure import structural_base
-from armid.parameters.effects import Effects
+from armid.identification.inputs import is_result, result_folder
+from armid.identification.result import load_result
+from armid.parameters.effects import DEFAULT_FRICTION, Effects, effects_of
 from armid.recursion.tape import Tape
+from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
-
-
-class RegressorKind(StrEnum):
-    """Which regressor."""
-
-    STANDARD = "regressor"
-    """One column per standard parameter, [Halper2024]'s func_Y."""
-    BASE = "base-regressor"
-    """One column per base parameter, func_Y_b, and the base parameters of standard ones, func_pi_b."""
 
 
 def regressor_code(
@@ -73,28 +67,42 @@ def regressor_code(
 
 
 def export_regressor(
-    robot: Robot,
-    effects: Effects,
-    language: Language,
+    source: str | Path,
+    target: Format,
     kind: RegressorKind,
-    folder: Path,
+    folder: Path | None = None,
     *,
-    base: BaseParameters | None = None,
+    friction: str = DEFAULT_FRICTION,
     name: str | None = None,
 ) -> tuple[Path, ...]:
-    """Writes a regressor; arguments as for `regressor_code`.
+    """Writes the regressor of a result, with its effects and base parameters, or of a robot.
 
     Args:
-        robot, effects, language, kind, base: see there.
-        folder: to write to.
+        source: folder of a result, or a robot as `load_robot` takes it.
+        target: a format that is a program.
+        kind: of all standard parameters, or of the base ones.
+        folder: to write to; the result's, or the present one for a robot, when None.
+        friction: in the torque of a robot; a result has its own.
         name: of the files; the robot's name and the kind of regressor when None.
+
+    Raises:
+        InputError: a format that is no program.
     """
+    if target not in CODE:
+        raise InputError(f"--to {target}", "a regressor is code", f"use --to {', '.join(CODE[:-1])} or {CODE[-1]}")
+    base, home = None, Path()
+    if is_result(source):
+        stored = load_result(source)
+        robot, effects, base, home = stored.described, stored.effects, stored.estimate.base, result_folder(source)
+    else:
+        robot, effects = load_robot(source), effects_of(friction)
     stem = name or f"{robot.name}_{kind}"
     safe = "".join(c if c.isalnum() and c.isascii() else "_" for c in stem)
     safe = safe if not safe[0].isdigit() else f"arm_{safe}"
-    texts = regressor_code(robot, effects, language, kind, base=base, name=safe)
-    with answer_folder(folder, f"export {language} {safe}"):
-        return tuple(write_text(folder / file, text) for file, text in texts.items())
+    texts = regressor_code(robot, effects, Language(target), kind, base=base, name=safe)
+    place = folder or home
+    with answer_folder(place, f"export {target} {safe}"):
+        return tuple(write_text(place / file, text) for file, text in texts.items())
 
 
 def _regressor(rows: TorqueRows, chosen: Sequence[int], name: str, which: str) -> Function:

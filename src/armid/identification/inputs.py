@@ -56,6 +56,12 @@ def is_result(source: object) -> bool:
     return isinstance(source, Result)
 
 
+def result_folder(source: str | Path) -> Path:
+    """The folder of a stored result, named by itself or by the `result.json` in it."""
+    path = Path(source)
+    return path.parent if path.name == _RESULT_FILE else path
+
+
 @dataclass(frozen=True, slots=True)
 class Recordings:
     """How recordings are read.

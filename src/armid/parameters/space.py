@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +13,8 @@ from armid.parameters.inertial import INERTIAL_NAMES, INERTIAL_UNITS, InertialIn
 
 PAYLOAD = "payload"
 ROTOR_INERTIA = "rotor_inertia"
+STIFFNESS = "stiffness"
+"""Of an elastic joint."""
 _MOTOR_SIDE = {name: f"motor_{name}" for name in FRICTION_NAMES}
 """What friction before the transmission is called when there is friction behind it too."""
 _DRIVE_QUANTITIES = {
@@ -90,25 +91,42 @@ class Parameter:
         return self.quantity in _MOTOR_SIDE.values()
 
 
-_NAME = re.compile(r"(?:(?P<kind>link|joint)(?P<number>[1-9]\d*)|(?P<payload>payload))\.(?P<quantity>.+)")
+_FEWEST_BODIES = 64
+"""Of the vocabulary that a single name is looked up in."""
+
+
+@lru_cache(maxsize=8)
+def _vocabulary(bodies: int) -> dict[str, Parameter]:
+    """Every parameter that an arm of so many joints can have, by name; units depend on the joint and are left out."""
+    drive = (ROTOR_INERTIA, *FRICTION_NAMES, *_MOTOR_SIDE.values())
+    shapes = (quantity for added in FRICTION_SHAPES.values() for quantity in added)
+    owners = {
+        OwnerKind.LINK: (range(bodies), INERTIAL_NAMES),
+        OwnerKind.JOINT: (range(bodies), (*drive, *shapes, STIFFNESS)),
+        OwnerKind.PAYLOAD: (range(-1, 0), (*INERTIAL_NAMES, *drive)),
+    }
+    every = (
+        Parameter(kind, body, quantity, "")
+        for kind, (numbers, quantities) in owners.items()
+        for body in numbers
+        for quantity in quantities
+    )
+    return {parameter.name: parameter for parameter in every}
 
 
 def named_parameter(name: str) -> Parameter:
-    """The parameter a stored name (`link3.mass`) stands for: the one place where names are read.
+    """The parameter a stored name (`link3.mass`) stands for, looked up among those an arm can have.
 
-    A name tells no unit, nor the number of the body that a payload is.
+    A name tells no unit, nor the number of the body that a payload is. One that no arm has is of kind `OTHER`.
     """
-    found = _NAME.fullmatch(name)
-    if found is None:
-        return Parameter(OwnerKind.OTHER, -1, name, "")
-    kind = OwnerKind(found["kind"] or found["payload"])
-    return Parameter(kind, int(found["number"] or 0) - 1, found["quantity"], "")
+    return named_parameters((name,))[0]
 
 
 @lru_cache(maxsize=64)
 def named_parameters(names: tuple[str, ...]) -> tuple[Parameter, ...]:
-    """Those of a stored vector, in its order; records of such vectors hand them out, so that nobody else reads names."""
-    return tuple(map(named_parameter, names))
+    """Those of a stored vector, in its order; records of such vectors hand them out, so that nobody else asks for names."""
+    known = _vocabulary(max(_FEWEST_BODIES, 1 << len(names).bit_length()))  # a vector has no more bodies than names
+    return tuple(known.get(name) or Parameter(OwnerKind.OTHER, -1, name, "") for name in names)
 
 
 @dataclass(frozen=True)

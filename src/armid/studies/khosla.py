@@ -312,7 +312,7 @@ def _recorded(robot: Robot, motion: FourierTrajectory, seconds: float, sensors: 
 def _magnitudes(robot: Robot, source: TorqueRows, values: FloatArray) -> FloatArray:
     """Of every standard parameter; an inertia counts with its part about the centre of mass and with Steiner's part."""
     out = np.abs(values)
-    columns = {(p.body, p.quantity): k for k, p in enumerate(source.space.parameters) if p.owner.startswith("link")}
+    columns = {(p.body, p.quantity): k for k, p in enumerate(source.space.parameters) if p.of_link}
     names = ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
     for i in range(robot.n_joints):
         mass, *first = robot.inertial[10 * i : 10 * i + 4]

@@ -101,10 +101,11 @@ def _drawn_arm(nominal: Robot, rng: np.random.Generator) -> Misbuilt:
     errors = ErrorModel(_ERRORS.geometry, _ERRORS.terms, tolerances=_USUAL)
     model = kinematic_model(nominal, errors, setups={}, targets={})
     values = model.tolerances * rng.standard_normal(len(model.parameters))
-    last = f"link{nominal.n_joints}."
+    last = nominal.n_joints - 1
     for i, parameter in enumerate(model.parameters):
-        owner = parameter.name.partition(".")[0]
-        if owner == "link1" or parameter.name in (f"{last}theta", f"{last}d"):
+        if parameter.of_link and (
+            parameter.body == 0 or (parameter.body == last and parameter.quantity in ("theta", "d"))
+        ):
             values[i] = 0.0
         assert parameter.kind in (OwnerKind.LINK, OwnerKind.JOINT)
     origin = "deviations drawn at random: 0.6 mm, 0.4 mrad between axes, 5 mrad of joint zeros (standard deviations)"
