@@ -155,6 +155,24 @@ def _drift(shape: Callable[[FloatArray], FloatArray]) -> Change:
     return plant
 
 
+def _along_log(change: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]) -> Change:
+    """A torque changed by the share of the log that has gone by, 0 to 1, and by the position of its joint, times a size."""
+
+    def plant(log: Log, size: float, joint: int | None) -> Log:
+        j = joint or 0
+        t = (np.asarray(log.time) - log.time[0]) / max(float(log.time[-1] - log.time[0]), 1e-9)
+        q = np.asarray(log.channels[Channel.POSITION])[:, j]
+        return _each(log, TORQUES, lambda x: x + size * change(x[:, 0], t, q)[:, np.newaxis], joint)
+
+    return plant
+
+
+def _rubs(x: FloatArray, t: FloatArray, q: FloatArray) -> FloatArray:
+    """Coulomb friction of the torque's own size that grows from nothing."""
+    smooth = np.convolve(np.nan_to_num(q), np.ones(21) / 21.0, mode="same")
+    return np.asarray(float(np.nanstd(x)) * t * np.sign(np.gradient(smooth)))
+
+
 def _clock(log: Log, factor: float, _: int | None) -> Log:
     return replace(log, time=np.asarray(log.time) * factor, notes=())
 
@@ -209,7 +227,7 @@ def _radians(size: float) -> float:
     return float(np.deg2rad(size))
 
 
-def _newton_metres(size: float) -> float:
+def _as_it_is(size: float) -> float:
     return size
 
 
@@ -386,7 +404,7 @@ KINDS: tuple[Kind, ...] = (
         change=_drift(lambda t: t),
         words=("drift", "slow-drift"),
         where=_heavy,
-        amount=_newton_metres,
+        amount=_as_it_is,
         grows=True,
     ),
     Kind(
@@ -396,6 +414,29 @@ KINDS: tuple[Kind, ...] = (
         words=("drift", "slow-drift"),
         where=_heavy,
         amount=_swing,
+    ),
+    Kind(
+        name="torque gain drifts, heavy joint",
+        sizes=(0.1, 0.2, 0.5),
+        change=_along_log(lambda x, t, _: x * t),
+        words=("gain-drift",),
+        where=_heavy,
+        amount=_as_it_is,
+        grows=True,
+    ),
+    Kind(
+        name="friction grows, heavy joint, share of torque",
+        sizes=(0.1, 0.2, 0.4),
+        change=_along_log(_rubs),
+        words=("friction-drift",),
+        where=_heavy,
+    ),
+    Kind(
+        name="cable pulls, joint 2, share of torque per rad",
+        sizes=(0.1, 0.2, 0.5),
+        change=_along_log(lambda x, _, q: float(np.nanstd(x)) * q),
+        words=("spring", "position torque"),
+        where=_second,
     ),
     Kind(
         name="torque late, all joints, ms",

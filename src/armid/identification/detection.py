@@ -211,12 +211,13 @@ class _Detector:
             if not best:
                 break
             if best[0].item.family in DRIFTS:
-                item = best[0].item
-                steady, quiet, own = self._steadied(record, drifts, best[0])
+                seen_best = self._likeliest_drift(record, drifts, best, noise)
+                item = seen_best.item
+                steady, quiet, own = self._steadied(record, drifts, seen_best)
                 if abs(own.size) <= FAULT_DEVIATIONS.value * own.deviation:
                     refused.add(item)
                     continue
-                found[item] = self._fault(own, Answer.FOUND, explains=best[0].taken / energy)
+                found[item] = self._fault(own, Answer.FOUND, explains=seen_best.taken / energy)
                 record, noise, drifts = steady, quiet, (*drifts, Sized(item, own.size, nan))
                 for other in self._needless(record, drifts):
                     del found[other.item]
@@ -250,7 +251,8 @@ class _Detector:
                 rivals |= others
                 doubtful.add(item)
         told = (s.whole(ordinary[s.item]) if s.item in ordinary else s for s in seen if s.item not in found)
-        rest = [rivals.get(s.item) or self._answered(s, energy) for s in told]
+        bound = (by_own_rows(s, noise) if s.item.family in CHANGES else s for s in told)
+        rest = [rivals.get(s.item) or self._answered(s, energy) for s in bound]
         # A length is undone in the description, and beside one that is wrong sensors are not what they seem.
         another = any(item.family is Family.LENGTH for item in found)
         certain = () if another else tuple(s for s in record.sizes if s.item not in {*doubtful, *ordinary})
@@ -278,6 +280,20 @@ class _Detector:
         )
         known = {drift.item.joint for drift in drifts if drift.item.family not in CHANGES}
         return [*seen, *(s for s in slow if s.item.family in CHANGES or s.item.joint not in known)], energy
+
+    def _likeliest_drift(
+        self, record: Imperfections, drifts: Sequence[Sized], best: Sequence[Seen], noise: RowNoise
+    ) -> Seen:
+        """Of those that change with time at the joint of the best, the one that leaves least once it is undone."""
+        same = [s for s in best if s.item.family in DRIFTS and s.item.joint == best[0].item.joint]
+        if len(same) == 1:
+            return same[0]
+
+        def left(seen: Seen) -> float:
+            with_it = (*drifts, Sized(seen.item, seen.size, nan))
+            return self._scan(self._fitted(record, with_it)[0], with_it, (seen.item,), noise)[1]
+
+        return min(same, key=left)
 
     def _steadied(
         self, record: Imperfections, drifts: Sequence[Sized], seen: Seen

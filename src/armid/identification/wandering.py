@@ -19,7 +19,7 @@ from armid.estimation.imperfections import Eliminated
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run
 from armid.identifiability.base import BaseParameters
-from armid.identification.candidates import CHANGES, Seen
+from armid.identification.candidates import CHANGES, DRIFTS, Seen
 from armid.identification.imperfections import RowNoise, RowsBeside
 from armid.robot.robot import JointKind, Robot
 from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection, drift_curve, imperfections
@@ -65,7 +65,8 @@ def wanders(
     source = torque_source(runs)
     changing = [i for i in imperfections(robot, source.effects, reference, CHANGES) if i not in known]
     rows = RowsBeside(runs, base, (*beside, *waves, *lines, *changing), most=_LOOKED_AT)
-    left = Eliminated.of(len(base) + len(beside), [rows.factor(reference, rows.thinned(noise, found_on))])
+    factor = rows.factor(reference, rows.thinned(noise, found_on))
+    left = Eliminated.of(len(base) + len(beside), [factor])
     whole = float(np.sum(left.factor[left.base :, -1] ** 2))
     out = []
     for j in range(robot.n_joints):
@@ -81,9 +82,14 @@ def wanders(
                 beyond=(taken - straight) * energy / whole,
             )
         )
+    # Sized beside torque of the position, which a slow motion takes along with time; but ranked like the others, without it.
+    drifts = sum(item.family in DRIFTS for item in beside)
+    alone = Eliminated.of(len(base) + drifts, [factor])
+    before = float(np.sum(alone.factor[alone.base :, -1] ** 2))
     for k, item in enumerate(changing, start=len(waves) + len(lines)):
-        size, deviation, taken = left.alone(k)
-        out.append(by_own_rows(Seen(item=item, size=size, deviation=deviation, taken=taken * energy / whole), noise))
+        size, deviation, _ = left.alone(k)
+        taken = alone.alone(k + len(beside) - drifts)[2] * energy / before
+        out.append(Seen(item=item, size=size, deviation=deviation, taken=taken))
     return out
 
 
