@@ -10,7 +10,7 @@ import pytest
 from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.kernels.dynamics import gravity
 from armid.logs.log import Channel
-from armid.motions.needed_torque import torque_limits
+from armid.motions.needed_torque import limits_are_placeholders, torque_limits
 from armid.robot import Drive
 from armid.robot.load import load_robot
 from armid.simulation.controller_data import read_controller
@@ -204,3 +204,19 @@ def test_sensors_of_an_arm_without_torque_limits_are_sized_by_what_it_weighs():
     light = replace(heavy, links=tuple(replace(link, inertial=None) for link in heavy.links))
     drives = tuple(replace(joint, drive=Drive()) for joint in light.joints)
     assert np.isfinite(sensors_from("typical", replace(light, joints=drives), "scenario").torque.saturation).all()
+
+
+def test_torque_limits_that_no_joint_can_use_say_nothing_of_sensors():
+    """A description with 10 kN m on every joint of a Panda; one joint that does use its limit vouches for the others."""
+    panda = load_robot("panda")
+    idle = replace(panda, joints=tuple(replace(j, limits=replace(j.limits, torque=1e4)) for j in panda.joints))
+    assert limits_are_placeholders(idle)
+    bare = replace(panda, joints=tuple(replace(j, limits=replace(j.limits, torque=np.inf)) for j in panda.joints))
+    np.testing.assert_array_equal(torque_limits(idle), torque_limits(bare))
+    used = replace(panda.joints[1], limits=replace(panda.joints[1].limits, torque=100.0))
+    meant = replace(idle, joints=(idle.joints[0], used, *idle.joints[2:]))
+    assert not limits_are_placeholders(meant)
+    np.testing.assert_array_equal(torque_limits(meant), meant.limit("torque"))
+    light = replace(idle, links=tuple(replace(link, inertial=None) for link in idle.links))
+    still = replace(light, joints=tuple(replace(j, drive=Drive()) for j in light.joints))
+    np.testing.assert_array_equal(torque_limits(still), still.limit("torque"))

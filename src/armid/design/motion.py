@@ -162,7 +162,9 @@ class Design(Outcome):
             tables.append(_wishes_table(self.wishes, self.excitation.period))
         if self.certificate.closest:
             closest = (self.certificate.closest, 1000.0 * self.certificate.clearance)
-            tables.append(Table(("closest", "beyond the margin [mm]"), (closest,)))
+            caption = f"A margin counts as kept to within {1000.0 * CLEARANCE_TOLERANCE:g} mm"
+            below = self.certificate.clearance < 0.0
+            tables.append(Table(("closest", "beyond the margin [mm]"), (closest,), caption=caption if below else ""))
         if self.ranking:
             tables.append(_ranking_table(self.ranking))
         return tuple(tables)

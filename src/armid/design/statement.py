@@ -21,6 +21,7 @@ from armid.identification.result import Result
 from armid.kernels.evaluate import evaluate_rows
 from armid.motions.basis import Basis, FourierBasis, SplineBasis
 from armid.motions.limits import DEFAULT_MARGIN, InfeasibleError, MotionLimits, motion_limits
+from armid.motions.needed_torque import limits_are_placeholders
 from armid.notes import Note, Severity
 from armid.parameters.effects import Effects, effects_of
 from armid.parameters.inertial import InertialIndex, from_centre_of_mass, inertial_problem
@@ -137,12 +138,21 @@ def _torque_notes(robot: Robot, settings: DesignSettings) -> tuple[Note, ...]:
         return ()
     free = [name for name, most in zip(robot.joint_names, robot.limit("torque"), strict=True) if not np.isfinite(most)]
     unlimited = tuple([_unlimited_note(robot, free)] if free else [])
+    if limits_are_placeholders(robot):
+        unlimited += (_placeholder_note(robot, settings),)
     return unlimited if len(free) == robot.n_joints else unlimited + _doubtful_torque(robot)
 
 
 def _unlimited_note(robot: Robot, joints: list[str]) -> Note:
     text = f"{robot.name} gives no torque limit for {', '.join(joints)}: torque is not checked there (state it with --max-torque)"
     return Note("torque-unlimited", Severity.WARNING, text)
+
+
+def _placeholder_note(robot: Robot, settings: DesignSettings) -> Note:
+    limits = ", ".join(f"{most:g}" for most in robot.limit("torque"))
+    noise = "" if settings.noise is not None else "; noise is taken as that of drives such links need (--noise)"
+    text = f"no joint of {robot.name} can use a tenth of its torque limit ({limits}): placeholders, it seems{noise}"
+    return Note("torque-limit-idle", Severity.WARNING, f"{text}; state real ones with --max-torque")
 
 
 def _doubtful_torque(robot: Robot) -> tuple[Note, ...]:

@@ -141,3 +141,26 @@ def fit_autoregression(segments: Sequence[FloatArray], *, max_order: int) -> Aut
             [(b + k * f)[:-1] for f, b in zip(forward, backward, strict=True)],
         )
     return Autoregression(best[1], float(np.sqrt(best[2])))
+
+
+def autoregression_of(covariance: FloatArray, count: int) -> Autoregression:
+    """The recursion of Levinson and Durbin on autocovariances; the order minimises Akaike's information criterion.
+
+    Args:
+        covariance: at lags 0, 1, ..., shape [max_order + 1].
+        count: samples behind it.
+    """
+    a, error = np.array([1.0]), float(covariance[0])
+    if not error > 0.0 or count < 8:
+        return Autoregression(a, float(np.sqrt(max(error, 0.0))))
+    best = (count * np.log(error), a, error)
+    for order in range(1, min(len(covariance), count // 4 + 1)):
+        k = -float(a @ covariance[order:0:-1]) / error
+        if not abs(k) < 1.0 or error * (1.0 - k * k) <= 1e-14 * covariance[0]:
+            break
+        a = np.concatenate([a, [0.0]]) + k * np.concatenate([[0.0], a[::-1]])
+        error *= 1.0 - k * k
+        score = count * np.log(error) + 2.0 * order
+        if score < best[0]:
+            best = (score, a, error)
+    return Autoregression(best[1], float(np.sqrt(best[2])))

@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.estimation.autoregression import Autoregression, fit_autoregression, recursive_filter
+from armid.estimation.autoregression import fit_autoregression, recursive_filter
 from armid.estimation.estimate import NORMAL_95, Estimate
 from armid.estimation.noise import NoiseModel, fitted_noise, response_length, stretches_of
+from armid.estimation.noise_spectrum import noise_spectrum
 from armid.estimation.quantiles import student_quantile
 from armid.estimation.repeats import repeat_growth
 from armid.estimation.reversals import classed_information, noise_along
@@ -165,18 +166,16 @@ class AutocorrelatedNoise:
     With e = H u, H the response of 1 / a(z) and u the innovations, A^T Gamma A = (H^T A)^T var(u) (H^T A): one streaming pass
     from the end to the start filters the columns of A, weighted by the size of the innovations at each sample (noise of friction
     comes and goes with speed). Residuals hold less
-    energy than the noise (the fit absorbed some), most of all at the low frequencies of the motion; the missing share follows
-    from the same matrices, and the noise is scaled up by it. A log that holds few independent samples knows its own noise
+    energy than the noise (the fit absorbed some), most of all at the low frequencies of the motion; `noise_spectrum` gives it
+    back. A log that holds few independent samples knows its own noise
     badly: deviations are widened so that 1.96 of them are the 95 % quantile of Student's distribution. What residuals do alike in
     every period of a motion that repeats itself counts once.
 
     Args:
         max_order: highest order of the autoregressions.
-        corrections: fixed-point iterations of the missing share.
     """
 
     max_order: int = 24
-    corrections: int = 8
 
     def apply(
         self,
@@ -188,54 +187,27 @@ class AutocorrelatedNoise:
     ) -> Estimate:
         """One pass for the residuals, one for the filtered rows."""
         stretches = stretches_of(runs, estimate.standard, estimate.sigma)
-        noise = fitted_noise(stretches, self.max_order)
         rows, every = _all_rows(estimate, runs, information, earlier)
         B = bread(every, estimate.sigma)
-        own, meat = _filtered_meats(estimate, runs, noise)
         repeated = repeat_growth(stretches)
-        # What repeats has fewer independent samples: the fit absorbs more of it, and its size is known less well.
-        whole = in_noise_units(rows, estimate.sigma).pooled()
-        grow = repeated * (1.0 + repeated * (self.growth(whole, B, own, noise.models) - 1.0))
+        spectrum = noise_spectrum(stretches, runs, estimate, B, repeated=repeated)
+        noise = fitted_noise(stretches, spectrum.models(self.max_order))
+        own, meat = _filtered_meats(estimate, runs, noise)
         # Growth of the channels enters the cross terms as the mean of the two.
-        mean_growth = float(np.mean(grow))
-        meat = meat * mean_growth + sum((g - mean_growth) * G for g, G in zip(grow, own, strict=True))
+        mean_growth = float(np.mean(repeated))
+        meat = meat * mean_growth + sum((g - mean_growth) * G for g, G in zip(repeated, own, strict=True))
+        whole = in_noise_units(rows, estimate.sigma).pooled()
         freedom = [
             c.count / max(model.squared_correlation(), 1.0) / m
             for c, model, m in zip(whole.channels, noise.models, repeated, strict=True)
         ]
-        parts = [g * G for g, G in zip(grow, own, strict=True)]
+        parts = [g * G for g, G in zip(repeated, own, strict=True)]
         if earlier is not None:
             parts.append(earlier.meat(estimate))
             meat = meat + parts[-1]
             freedom.append(earlier.information.count / earlier.inflation**2)
         widen = _student_factors(B, parts, np.array(freedom))
         return estimate.with_covariance(B @ meat @ B * np.outer(widen, widen), "autocorrelation")
-
-    def growth(
-        self, rows: Information, B: FloatArray, own: Sequence[FloatArray], models: Sequence[Autoregression]
-    ) -> FloatArray:
-        """How much larger each channel's noise variance is than its residuals', shape [channels].
-
-        For rows A_c in units of their noise, E[r_c^T r_c] = tr Gamma_c - 2 tr(B A_c^T Gamma_c A_c) + tr(B A_c^T A_c B meat).
-
-        Args:
-            rows: one channel per measured one, in units of their noise.
-            B: bread.
-            own: A_c^T Gamma_c A_c of every channel.
-            models: of the noise.
-        """
-        noise = np.array([c.count * m.variance() for c, m in zip(rows.channels, models, strict=True)])
-        taken = 2.0 * np.array([float(np.sum(B * G)) for G in own])
-        given = np.empty((len(models), len(models)))
-        for c, channel in enumerate(rows.channels):
-            side = channel.R @ B[channel.columns]
-            given[c] = [float(np.sum((side @ G) * side)) for G in own]
-        growth = np.ones(len(models))
-        for _ in range(self.corrections):
-            lost = growth * taken - given @ growth
-            left = np.maximum(1.0 - lost / np.maximum(growth * noise, 1e-300), 0.05)
-            growth = growth + 0.5 * (1.0 / left - growth)
-        return growth
 
 
 def _filtered_meats(estimate: Estimate, runs: Sequence[Run], noise: NoiseModel) -> tuple[list[FloatArray], FloatArray]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.estimation.autoregression import Autoregression, fit_autoregression, impulse_response
+from armid.estimation.autoregression import Autoregression, impulse_response
 from armid.estimation.reversals import noise_along
 from armid.estimation.run import Run, each_run
 from armid.estimation.runs import lengths_of
@@ -162,15 +162,14 @@ class NoiseModel:
         return np.sqrt(np.maximum(self.constant + moving, self.floor))
 
 
-def fitted_noise(stretches: Sequence[ResidualStretch], max_order: int) -> NoiseModel:
+def fitted_noise(stretches: Sequence[ResidualStretch], models: tuple[Autoregression, ...]) -> NoiseModel:
     """The noise that residuals show.
 
     Args:
         stretches: residuals of uniform sampling.
-        max_order: of the autoregressions.
+        models: of the noise of every channel.
     """
     n = stretches[0].residuals.shape[1]
-    models = tuple(fit_autoregression([s.residuals[:, c] for s in stretches], max_order=max_order) for c in range(n))
     white = np.concatenate([innovations(s.residuals, models) for s in stretches])
     products = white.T @ white
     deviation = np.sqrt(np.maximum(np.diag(products), 1e-300))
