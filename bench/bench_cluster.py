@@ -114,9 +114,9 @@ class Counting(DaskWorkers):
             self.back += len(pickle.dumps(answer))
             yield answer
 
-    def summed(self, *words: Any) -> Any:
+    def summed(self, *words: Any, **more: Any) -> Any:
         self.passes += 1
-        answer = super().summed(*words)
+        answer = super().summed(*words, **more)
         self.back += len(pickle.dumps(answer))
         return answer
 

@@ -174,8 +174,8 @@ def test_workers_are_counted_once_a_second_while_progress_is_told(client, monkey
     monkeypatch.setattr(DaskWorkers, "count", property(lambda _: asked.append(0) or 2))
     said = []
     assert in_order(DaskWorkers(client, said.append), neg, range(5), "numbers") == [0, -1, -2, -3, -4]
-    assert len(said) == 6
-    assert len(asked) < len(said)
+    assert 1 < len(said) <= 6
+    assert len(asked) == 1
     assert said[-1] == "numbers: 5 done, 0 left, 2 workers"
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import islice
 
 import numpy as np
 import pytest
 
-from armid.cluster.tree import WIDTH, groups, is_branch, tree_sum
+from armid.cluster.tree import WIDTH, branch_heights, group_sizes, tree_sum
 from armid.cluster.workers import InProcess
 from armid.estimation.folds import left_out_logs, left_out_motions
 from armid.estimation.least_squares import WeightedLeastSquares
@@ -24,26 +25,43 @@ from support.elbow import fourier_motion
 from support.elbow_logs import FRICTION, ROBOT
 
 
-def by_levels(parts, plus):
-    """Level by level: as a cluster does it."""
-    while len(parts) > 1:
-        parts = [own[0] if len(own) == 1 else plus(own) for own in groups(parts)]
-    return parts[0]
-
-
 def bracket(parts):
     return f"({''.join(parts)})"
 
 
 @pytest.mark.parametrize("count", [*range(1, 40), 63, 64, 65, 200, 257])
-def test_the_tree_is_that_of_a_cluster_and_groups_are_branches_of_it(count):
+@pytest.mark.parametrize("workers", [1, 2, 3, 7])
+def test_sums_of_groups_are_branches_of_the_tree_of_all(count, workers):
+    names = iter([f"{k}," for k in range(count)])
+    sizes = group_sizes(count, 16, 4, workers)
+    assert sum(sizes) == count
+    sums = [tree_sum(list(islice(names, size)), bracket) for size in sizes]
+    heights = branch_heights(sizes)
+    assert heights is not None
+    assert tree_sum(sums, bracket, heights) == tree_sum([f"{k}," for k in range(count)], bracket)
+
+
+@pytest.mark.parametrize("count", [5, 13, 64, 200])
+def test_a_last_group_may_be_what_is_left(count):
     names = [f"{k}," for k in range(count)]
-    tree = tree_sum(iter(names), bracket)
-    assert tree == by_levels(names, bracket)
     for size in (WIDTH, WIDTH**2):
         piles = [names[k : k + size] for k in range(0, count, size)]
-        assert tree_sum([tree_sum(pile, bracket) for pile in piles], bracket) == tree
-    assert [k for k in range(70) if is_branch(k)] == [1, 4, 16, 64]
+        heights = branch_heights([len(pile) for pile in piles])
+        assert tree_sum([tree_sum(pile, bracket) for pile in piles], bracket, heights) == tree_sum(names, bracket)
+
+
+@pytest.mark.parametrize("sizes", [[], [2, 2], [4, 16], [1, 4], [4, 3, 4], [4, 0]])
+def test_other_groups_are_no_branches(sizes):
+    assert branch_heights(sizes) is None
+
+
+@pytest.mark.parametrize(("count", "workers"), [(200, 2), (200, 4), (1000, 7), (33, 2), (5000, 1000)])
+def test_workers_have_as_much_to_do_as_one_another(count, workers):
+    """Dealt out one after the other to whoever has least: nobody has more than one leaf beyond the others."""
+    loads = [0] * workers
+    for size in group_sizes(count, 16, 4, workers):
+        loads[loads.index(min(loads))] += size
+    assert max(loads) - min(loads) <= 1
 
 
 def test_no_more_sums_are_held_than_the_tree_is_deep():
@@ -81,9 +99,9 @@ class Tree(InProcess):
 
     sums = 0
 
-    def summed(self, *words):
+    def summed(self, *words, **more):
         self.sums += 1
-        return super().summed(*words)
+        return super().summed(*words, **more)
 
 
 def kept(runs, *, together=1):

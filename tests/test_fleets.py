@@ -136,7 +136,12 @@ def test_tables_in_yaml_and_by_pattern_say_the_same(place, tmp_path):
         ("arm,date,robot,logs\na,2026-01-01,panda,none*.csv\n", "no file matches none"),
         ("arm,date,robot,logs\n,2026-01-01,panda,t.csv\n", "arm empty"),
         ("arm,date,logs\na,2026-01-01,t.csv\n", "robot empty"),
-        ("arm,date,robot,logs,colour\na,2026-01-01,panda,t.csv,red\n", "unknown field"),
+        ("arm,date,robot,logs,colour\na,2026-01-01,panda,t.csv,red\n", "unknown field.s. colour"),
+        ("arm,date,robot,logs\na,2026-01-01,panda,t.csv,,,x\n", "one beyond the last column"),
+        ("name,when,file\na,2026-01-01,t.csv\n", "no column arm, date, logs .there are: name, when, file"),
+        ("arm,date,robot,logs\na,02.03.2026,panda,t.csv\n", "date '02.03.2026' .expected ISO 8601"),
+        ("arm,date,robot,logs\na,2026-13-02,panda,t.csv\n", "date '2026-13-02'"),
+        ("arm,date,robot,logs\na,2026-01-02,panda,t.csv\na,2026/1/2,panda,t.csv\n", "twice"),
         ("arm,date,robot,logs,payload\na,2026-01-01,panda,t.csv,heavy\n", "payload"),
         ("arm,date,robot,logs\na,2026-01-01,panda,t.csv\na,2026-01-01,panda,t.csv\n", "twice"),
     ],
@@ -145,3 +150,20 @@ def test_mistakes_in_a_table_are_named(tmp_path, text, match):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(armid.ArmidError, match=match):
         read_visits(tmp_path / "t.csv")
+
+
+def test_tables_as_spreadsheets_write_them(tmp_path):
+    text = '\ufeffArm;Date ;robot;logs;remarks\r\na;2026/3/2;panda;t.csv;\r\n;;;;\r\nb;20260303;panda;"t.csv;u.csv";new\r\n'
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    (tmp_path / "u.csv").write_text("")
+    found = read_visits(tmp_path / "t.csv")
+    assert [(v.arm, v.date, len(v.logs), v.remarks) for v in found] == [
+        ("a", "2026-03-02", 1, ""),
+        ("b", "20260303", 2, "new"),
+    ]
+    assert found[1].day - found[0].day == 1.0
+
+
+def test_a_pattern_that_matches_nothing_says_what_was_looked_for(tmp_path):
+    with pytest.raises(armid.ArmidError, match=r"no file matches .*/\*/\*\.csv"):
+        read_visits(str(tmp_path / "{arm}" / "{date}.csv"), "panda")

@@ -10,7 +10,7 @@ import pytest
 from armid.arrays import FloatArray
 from armid.estimation.recording import rows_of
 from armid.estimation.run import Run
-from armid.identification.motion import at_rest, beyond_static, largest_speeds, repeated_share
+from armid.identification.motion import SoughtWindows, at_rest, beyond_static, largest_speeds, windows_of
 from armid.identification.pipeline import run_identification
 from armid.identification.settings import Identification
 from armid.logs import Channel, Log
@@ -30,17 +30,22 @@ def course(seed: int, seconds: float = 20.0, joints: int = 3) -> FloatArray:
     return np.sin(np.outer(t, w)) @ a + np.cos(np.outer(t, w)) @ b
 
 
+def repeated_share(known: FloatArray, tested: FloatArray) -> float:
+    sought = SoughtWindows.among(windows_of(RATE, tested), known.min(axis=0), known.max(axis=0))
+    return float(np.mean(sought.within(RATE, known))) if sought.windows else np.nan
+
+
 def test_a_motion_recorded_again_repeats_and_another_one_does_not() -> None:
     rng = np.random.default_rng(0)
     first = course(1)
     again = first + rng.normal(0, 1e-4, first.shape)
-    assert repeated_share([(RATE, first)], [(RATE, again)]) == 1.0
-    assert repeated_share([(RATE, first)], [(RATE, again[137:])]) == 1.0  # rows cut off at the start
-    assert repeated_share([(RATE, first)], [(RATE, course(2))]) == 0.0
-    assert repeated_share([(RATE, first)], [(RATE, first[::2])]) == 0.0  # twice as fast is another motion
+    assert repeated_share(first, again) == 1.0
+    assert repeated_share(first, again[137:]) == 1.0  # rows cut off at the start
+    assert repeated_share(first, course(2)) == 0.0
+    assert repeated_share(first, first[::2]) == 0.0  # twice as fast is another motion
     half = np.concatenate([first[:1000], course(2)[:1000]])
-    assert repeated_share([(RATE, first)], [(RATE, half)]) == pytest.approx(0.5, abs=0.15)
-    assert np.isnan(repeated_share([(RATE, first)], [(RATE, np.zeros((500, 3)))]))
+    assert repeated_share(first, half) == pytest.approx(0.5, abs=0.15)
+    assert np.isnan(repeated_share(first, np.zeros((500, 3))))
 
 
 def resting_run(coulomb: float, held: float) -> tuple[Run, FloatArray]:

@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 from uuid import uuid4
 from weakref import WeakSet
 
 from armid import __version__
-from armid.cluster.tree import Plus, groups
+from armid.cluster.tree import Plus, tree_sum
 from armid.cluster.workers import ClusterError, Kept, Progress
 from armid.threads import one_blas_thread
 
@@ -34,7 +35,6 @@ _LOST = ("processing-tasks", "lost-computed-tasks")
 """What it notes of a worker that is gone: pieces it was to do, and those whose answers it alone had."""
 _FETCHED = 32
 """Answers of a pass that are fetched at a time: the client holds no more of them."""
-
 
 _UNWATCHED = {
     "distributed.worker.profile.enabled": False,
@@ -67,7 +67,7 @@ def connected(cluster: Any, count: int | None, progress: Progress) -> Iterator[D
                 dashboard_address=":0",  # any free port: the usual one may be another cluster's
                 silence_logs=50,
             ) as local,
-            Client(local) as client,
+            Client(local, direct_to_workers=True) as client,
             closing(DaskWorkers(client, progress)) as workers,
         ):
             yield workers
@@ -121,7 +121,8 @@ class DaskWorkers:
 
     @property
     def count(self) -> int:
-        return len(self.client.scheduler_info(n_workers=-1)["workers"])
+        # Not `scheduler_info`: the client's own clock empties its list of workers now and then.
+        return len(self.client.nthreads())
 
     def map(
         self, function: Callable[[Item], Answer], items: Sequence[Item], *, label: str = ""
@@ -131,18 +132,22 @@ class DaskWorkers:
         done: set[str] = set()
         try:
             self._say(label, 0, len(items))
-            for future, answer in distributed.as_completed(futures, with_results=True):
-                if future.key in done:
-                    continue
-                done.add(future.key)
+            for batch in distributed.as_completed(futures).batches():
+                # What is finished by now comes in one message; a piece that lost its worker may finish twice.
+                fresh = list({future.key: future for future in batch if future.key not in done}.values())
+                for future, answer in zip(fresh, self.client.gather(fresh), strict=True):
+                    done.add(future.key)
+                    yield place[future.key], answer
                 self._say(label, len(done), len(items))
-                yield place[future.key], answer
         except BaseException:
             self.client.cancel(futures, force=True)
             raise
 
     def _sent(self, function: Callable[..., Any], *items: Sequence[Any]) -> list[Any]:
-        """A future per item; the function travels once, and from worker to worker."""
+        """A future per item; the function travels once, and from worker to worker.
+
+        Within each task it would be there sooner, but unpacked where its arrays are aligned otherwise, and round otherwise.
+        """
         if not items[0]:
             return []
         whole = self.client.submit(_itself, _Piece(__version__, function), pure=False)
@@ -191,15 +196,19 @@ class DaskWorkers:
             raise
 
     def summed(
-        self, function: Callable[..., Answer], kept: Sequence[Kept], plus: Plus[Answer], *along: Sequence[Any]
+        self,
+        function: Callable[..., Answer],
+        kept: Sequence[Kept],
+        plus: Plus[Answer],
+        *along: Sequence[Any],
+        heights: Sequence[int] = (),
     ) -> Answer:
-        level = self._sent(function, kept, *along)
+        # Only the last sum is held: workers let go of the others when they have been added.
+        whole = tree_sum(self._sent(function, kept, *along), partial(self._one, plus), heights)
         try:
-            while len(level) > 1:
-                level = [own[0] if len(own) == 1 else self._one(plus, own) for own in groups(level)]
-            answer: Answer = level[0].result()
+            answer: Answer = whole.result()
         except BaseException:
-            self.client.cancel(level, force=True)
+            self.client.cancel([whole], force=True)
             raise
         return answer
 

@@ -78,7 +78,12 @@ class Workers(Protocol):
         """
 
     def summed(
-        self, function: Callable[..., Answer], kept: Sequence[Kept], plus: Plus[Answer], *along: Sequence[Any]
+        self,
+        function: Callable[..., Answer],
+        kept: Sequence[Kept],
+        plus: Plus[Answer],
+        *along: Sequence[Any],
+        heights: Sequence[int] = (),
     ) -> Answer:
         """The sum of what the function says of every kept piece, along the tree of `tree_sum`; only it travels here.
 
@@ -87,6 +92,7 @@ class Workers(Protocol):
             kept: by `keep`.
             plus: picklable.
             along: what else the function is given, one of each per piece.
+            heights: of the pieces in the tree; see `tree_sum`.
         """
 
 
@@ -118,9 +124,14 @@ class InProcess:
         return map(function, kept, *along)
 
     def summed(
-        self, function: Callable[..., Answer], kept: Sequence[Kept], plus: Plus[Answer], *along: Sequence[Any]
+        self,
+        function: Callable[..., Answer],
+        kept: Sequence[Kept],
+        plus: Plus[Answer],
+        *along: Sequence[Any],
+        heights: Sequence[int] = (),
     ) -> Answer:
-        return tree_sum(map(function, kept, *along), plus)
+        return tree_sum(map(function, kept, *along), plus, heights)
 
 
 @contextmanager

@@ -129,7 +129,7 @@ def k_fold(runs: Sequence[Run], estimate: Estimate, *, k: int | None = None) -> 
     if len(runs) < 2:
         raise InputError("runs", "leaving one out needs at least two motions")
     count = min(len(runs), _MOST_FOLDS) if k is None else min(k, len(runs))
-    found = gathered(runs, _log_part, _by_fold, [i % count for i in range(len(runs))])
+    found = gathered(runs, _log_part, added_by_fold, [i % count for i in range(len(runs))])
     return _predicted_by_others(_piles([run.name for run in runs], found, count), estimate)
 
 
@@ -141,7 +141,7 @@ def left_out_logs(runs: Sequence[Run], estimate: Estimate) -> CrossValidation | 
         return None
     count = len(names) if len(names) <= _MOST_LOGS else _MOST_FOLDS
     number = {name: k for k, name in enumerate(names)}
-    found = gathered(runs, _log_part, _by_fold, [number[name] % count for name in own])
+    found = gathered(runs, _log_part, added_by_fold, [number[name] % count for name in own])
     return _predicted_by_others(_piles(names, found, count), estimate)
 
 
@@ -161,7 +161,7 @@ def left_out_motions(
     count = min(len(names), _MOST_FOLDS)
     if logs is not None and (logs.motions, logs.k) == (len(names), count):
         return logs
-    found = gathered(runs, _MotionParts(count), _by_fold, before([len(part) for part in own]))
+    found = gathered(runs, _MotionParts(count), added_by_fold, before([len(part) for part in own]))
     return _predicted_by_others(_piles(names, found, count), estimate)
 
 
@@ -188,11 +188,11 @@ class _MotionParts:
     def __call__(self, run: Run, first: int) -> dict[int, Information]:
         out: dict[int, Information] = {}
         for k, part in enumerate(_motions_of(run), start=first - int(run.continues)):
-            out = _by_fold([out, {k % self.count: classed_information([part])}])
+            out = added_by_fold([out, {k % self.count: classed_information([part])}])
         return out
 
 
-def _by_fold(parts: Sequence[Mapping[int, Information]]) -> dict[int, Information]:
+def added_by_fold(parts: Sequence[Mapping[int, Information]]) -> dict[int, Information]:
     """The sum of a few, fold by fold."""
     folds = sorted({k for part in parts for k in part})
     same = {k: [part[k] for part in parts if k in part] for k in folds}

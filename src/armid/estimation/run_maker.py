@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from armid.arrays import FloatArray
-from armid.cluster.tree import WIDTH, Plus, tree_sum
+from armid.cluster.tree import Plus, group_sizes, tree_sum
 from armid.cluster.workers import Kept, Workers, in_order
 from armid.estimation.recording import runs_of
 from armid.estimation.run import Run
@@ -157,7 +157,8 @@ class RunMaker:
     def _tasks(self, pairs: Sequence[tuple[Recording, ...]], workers: int) -> list[_Task]:
         """What the parts of every recording are made by: a group of recordings, groups of rows of a long one, or here."""
         tasks: list[_Task] = []
-        size = group_size(len(pairs), workers)
+        sizes = iter(groups_of(len(pairs), workers))
+        size = 0
         for pair in pairs:
             references = tuple(recording.reference for recording in pair if recording.reference is not None)
             rows = self._rows(pair, workers) if any(recording.streamed for recording in pair) else None
@@ -169,6 +170,7 @@ class RunMaker:
             elif isinstance(last, list) and len(last) < size:
                 last.append(references)
             else:
+                size = next(sizes, 1)
                 tasks.append([references])
         return tasks
 
@@ -242,15 +244,17 @@ def _label(tasks: Sequence[_Task]) -> str:
     return "logs conditioned" if max(sizes, default=1) == 1 else f"groups of {max(sizes)} logs conditioned"
 
 
-def group_size(recordings: int, workers: int) -> int:
-    """Recordings that a worker goes through in one task: fewer tasks cost less, but every worker is to have several.
+def groups_of(recordings: int, workers: int) -> list[int]:
+    """Recordings that a worker goes through in every task: fewer tasks cost less, but every worker is to have several.
 
     Sums of groups are branches of the tree of all.
     """
-    size = 1
-    while size < _LARGEST_GROUP and recordings >= _TASKS_EACH * workers * WIDTH * size:
-        size *= WIDTH
-    return size
+    return group_sizes(recordings, _LARGEST_GROUP, _TASKS_EACH, workers)
+
+
+def group_size(pieces: int, workers: int) -> int:
+    """Pieces of a long recording in one task."""
+    return groups_of(pieces, workers)[0]
 
 
 def in_torque(run: Run, gains: FloatArray) -> Run:

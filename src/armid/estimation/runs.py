@@ -15,7 +15,7 @@ from typing import IO, Any, overload
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.cluster.tree import Plus, is_branch, tree_sum
+from armid.cluster.tree import Plus, branch_heights, tree_sum
 from armid.cluster.workers import Kept, Workers
 from armid.estimation.run import Answer, Run, each_run
 from armid.information.information import Information, added, total
@@ -152,7 +152,10 @@ class RunsElsewhere(Runs):
         return run
 
     def __iter__(self) -> Iterator[Run]:
-        return self.each(_unchanged)
+        # A pile at a time: all of them would be all logs.
+        for pile in self._piles:
+            for runs in self._workers.each(_Every(self._part, _unchanged), [pile]):
+                yield from runs
 
     def each(self, function: Callable[..., Answer], *along: Sequence[Any]) -> Iterator[Answer]:
         for answers in self._workers.each(_Every(self._part, function), self._piles, *self._dealt(along)):
@@ -162,11 +165,11 @@ class RunsElsewhere(Runs):
         return self.gathered(function, added)
 
     def gathered(self, function: Callable[..., Answer], plus: Plus[Answer], *along: Sequence[Any]) -> Answer:
-        sizes = [len(own) for own in self._by_pile] or [0]
-        branches = is_branch(sizes[0]) and sizes[:-1] == sizes[:1] * (len(sizes) - 1) and 0 < sizes[-1] <= sizes[0]
-        if not branches:
+        heights = branch_heights([len(own) for own in self._by_pile])
+        if heights is None:
             return tree_sum(self.each(function, *along), plus)
-        return self._workers.summed(_Sum(self._part, function, plus), self._piles, plus, *self._dealt(along))
+        own = _Sum(self._part, function, plus)
+        return self._workers.summed(own, self._piles, plus, *self._dealt(along), heights=heights)
 
     def map(self, change: Callable[[Run], Run]) -> Runs:
         return self.changed(change)

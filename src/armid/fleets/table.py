@@ -27,6 +27,10 @@ _FIELDS = ("arm", "date", "robot", "logs", "payload", "remarks")
 _NEEDED = ("arm", "date", "logs")
 _WHAT = f"a table of a fleet: CSV with the columns {', '.join(_FIELDS)}, or YAML with a list `visits` of these"
 _PLACES = re.compile(r"\{(arm|date)\}")
+_SEPARATORS = ",;\t"
+"""Of columns: what spreadsheets write depends on the country."""
+_YEAR_FIRST = re.compile(r"(\d{4})[-/._](\d{1,2})[-/._](\d{1,2})")
+"""Dates as spreadsheets and folders have them. With the year last nobody knows which of the others is the month."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,34 +81,44 @@ def read_visits(table: str | Path, robot: str | Path | None = None) -> tuple[Vis
         found = _from_csv(path, robot)
     if not found:
         raise InputError(table, "no visits", f"expected {_WHAT}")
-    seen: dict[tuple[str, str], Visit] = {}
+    seen: set[tuple[str, float]] = set()
     for visit in found:
-        if (visit.arm, visit.date) in seen:
+        if (visit.arm, visit.day) in seen:
             raise InputError(
                 table, f"arm {visit.arm} on {visit.date} twice", "one row per arm and date; several logs in it"
             )
-        seen[visit.arm, visit.date] = visit
+        seen.add((visit.arm, visit.day))
     return tuple(sorted(found, key=lambda visit: (visit.arm, visit.day)))
 
 
 def _from_csv(path: Path, robot: str | Path | None) -> list[Visit]:
+    """Rows of a CSV file as spreadsheets write it: any of three separators, a mark of byte order, lines that are empty."""
+    text = read_text(path, _WHAT).removeprefix("\ufeff")
+    header = text.partition("\n")[0]
     try:
-        reader = csv.DictReader(io.StringIO(read_text(path, _WHAT), newline=""))
-        rows = list(reader)
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(_SEPARATORS, key=header.count))
+        reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
+        rows = [(reader.line_num, row) for row in reader if any(_said(value) for value in row.values())]
     except csv.Error:
         raise InputError(path, "not CSV", f"expected {_WHAT}") from None
-    missing = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
+    missing = [name for name in _NEEDED if name not in reader.fieldnames]
     if missing:
-        raise InputError(path, f"no column {', '.join(missing)}", f"expected {_WHAT}")
-    return [_visit(row, path, f"line {k}", robot) for k, row in enumerate(rows, start=2)]
+        there = ", ".join(name for name in reader.fieldnames if name) or "none"
+        raise InputError(path, f"no column {', '.join(missing)} (there are: {there[:80]})", f"expected {_WHAT}")
+    return [_visit(row, path, f"line {line}", robot) for line, row in rows]
+
+
+def _said(value: object) -> bool:
+    """Whether a cell, or what stands beyond the last column, holds anything."""
+    return bool("".join(value).strip() if isinstance(value, list) else str(value or "").strip())
 
 
 def _visit(row: Mapping[str, Any], path: Path, where: str, robot: str | Path | None) -> Visit:
     """A row; its logs found relative to the table."""
     place = f"{path}, {where}"
-    unknown = [str(name) for name in row if name not in _FIELDS]
+    unknown = [str(name or "one beyond the last column") for name in row if name not in _FIELDS and _said(row[name])]
     if unknown:
-        raise InputError(place, f"{len(unknown)} unknown field(s)", f"expected {', '.join(_FIELDS)}")
+        raise InputError(place, f"unknown field(s) {', '.join(unknown)[:80]}", f"expected {', '.join(_FIELDS)}")
     said = row.get("logs") or ""
     patterns = [str(one) for one in said] if isinstance(said, list) else [one.strip() for one in str(said).split(";")]
     texts = {name: str(row.get(name) or "").strip() for name in _FIELDS if name != "logs"}
@@ -159,10 +173,15 @@ def _by_pattern(pattern: str, robot: str | None) -> list[Visit]:
         else:
             expression += "[^/]*" if piece == "*" else re.escape(piece)
     groups: dict[tuple[str, str], list[str]] = {}
-    for path in _matching(Path(), _PLACES.sub("*", pattern)):
+    everything = _PLACES.sub("*", pattern)
+    for path in _matching(Path(), everything):
         match = re.fullmatch(expression, path)
         if match is not None:
             groups.setdefault((match["arm"], match["date"]), []).append(path)
+    if not groups:
+        raise InputError(
+            pattern, f"no file matches {everything}", "such as data/{arm}/{date}/*.csv; quote it in a shell"
+        )
     return [
         Visit(arm=arm, date=_checked_date(when, pattern), robot=robot, logs=tuple(paths))
         for (arm, when), paths in groups.items()
@@ -170,11 +189,15 @@ def _by_pattern(pattern: str, robot: str | None) -> list[Visit]:
 
 
 def _checked_date(text: str, place: str) -> str:
+    """The date in ISO 8601."""
+    year_first = _YEAR_FIRST.fullmatch(text)
+    iso = text if year_first is None else "{}-{:0>2}-{:0>2}".format(*year_first.groups())
     try:
-        _moment(text)
+        _moment(iso)
     except ValueError:
-        raise InputError(place, f"date {text[:30]!r}", "expected ISO 8601, such as 2026-03-02") from None
-    return text
+        hint = "expected ISO 8601, such as 2026-03-02: year, month, day"
+        raise InputError(place, f"date {text[:30]!r}", hint) from None
+    return iso
 
 
 def _moment(text: str) -> datetime:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from armid.cluster.tree import group_sizes
 from armid.cluster.workers import in_order, open_workers
 from armid.errors import ArmidError
 from armid.identification.records import STEP_SHARES
@@ -19,11 +21,17 @@ Progress = Callable[[str], None]
 Opener = tuple[str, Callable[[], Recording]]
 
 
+_CHECKED_TOGETHER = 4
+"""Files in one task, where there are many: its way there and back costs as much as the tenth part of a check."""
+_TASKS_EACH = 8
+"""Tasks for every worker at least: none waits long for another, and progress is seen."""
+
+
 @dataclass(frozen=True, eq=False)
 class CheckTask:
-    """A file to read and check."""
+    """Files to read and check."""
 
-    path: str
+    paths: tuple[str, ...]
     robot: Robot
     options: ReadOptions | None
     fraction: float | None = None
@@ -36,10 +44,14 @@ class Refusal:
     reason: str
 
 
-def check_there(task: CheckTask) -> CheckedFile | Refusal:
-    """On a worker: what is known of a file."""
+def check_there(task: CheckTask) -> list[CheckedFile | Refusal]:
+    """On a worker: what is known of each file."""
+    return [_checked(path, task) for path in task.paths]
+
+
+def _checked(path: str, task: CheckTask) -> CheckedFile | Refusal:
     try:
-        return checked_file(task.path, task.robot, options=task.options, fraction=task.fraction, shares=STEP_SHARES)
+        return checked_file(path, task.robot, options=task.options, fraction=task.fraction, shares=STEP_SHARES)
     except ArmidError as error:
         return Refusal(str(error))
 
@@ -66,9 +78,12 @@ def checked_openers(
     full = [str(Path(path).resolve()) if Path(path).exists() else path for path in paths]
     with open_workers(cluster, progress=progress) as workers:
         seen = [k for k, there in enumerate(workers.sees(full)) if there]
-        tasks = [CheckTask(full[k], robot, options, fraction) for k in seen]
-        answers = in_order(workers, check_there, tasks, "logs checked")
-    found = dict(zip(seen, answers, strict=True))
+        sizes = group_sizes(len(seen), _CHECKED_TOGETHER, _TASKS_EACH, workers.count)
+        places = iter(full[k] for k in seen)
+        tasks = [CheckTask(tuple(islice(places, size)), robot, options, fraction) for size in sizes]
+        label = "logs checked" if max(sizes, default=1) == 1 else f"groups of {max(sizes)} logs checked"
+        answers = in_order(workers, check_there, tasks, label)
+    found = dict(zip(seen, chain.from_iterable(answers), strict=True))
     opening = partial(_opened, robot=robot, options=options, fraction=fraction)
     return [(Path(path).name, partial(opening, found.get(k), path)) for k, path in enumerate(paths)]
 

@@ -11,8 +11,9 @@ from math import nan, sqrt
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.estimation.folds import added_by_fold
 from armid.estimation.recording import torque_source
-from armid.estimation.run import Run, each_run
+from armid.estimation.run import Run, each_run, gathered
 from armid.estimation.runs import lengths_of
 from armid.identification.comparison import Comparison
 from armid.identification.data import Data
@@ -62,7 +63,7 @@ def evidence_of(
         structural_rank, gravity_error, against_nominal: see `Evidence`.
     """
     both = (train.motion, tested.motion)
-    repeated = nan if both[0] is None or both[1] is None else both[1].repeats(both[0])
+    repeated = nan if both[0] is None or both[1] is None else both[1].repeats(both[0], data.train)
     return Evidence(
         structural_rank=structural_rank,
         gravity_error=gravity_error,
@@ -91,9 +92,9 @@ def cross_predicted(runs: Sequence[Run], refit: Refit) -> dict[str, float]:
         runs: training motion.
         refit: parameters of possible bodies from the Information of some of it.
     """
-    pieces = partial(_informations, count=max(1, -(-_FOLDS // len(runs))))
-    parts = [part for own in each_run(runs, pieces) for part in own]
-    folds = [total(parts[k::_FOLDS]) for k in range(_FOLDS) if parts[k::_FOLDS]]
+    count = max(1, -(-_FOLDS // len(runs)))
+    found = gathered(runs, partial(_by_stretch, count=count), added_by_fold, [k * count for k in range(len(runs))])
+    folds = [found[k] for k in sorted(found)]
     energy, size = (dict.fromkeys(runs[0].channels, 0.0) for _ in range(2))
     for k, tested in enumerate(folds):
         try:
@@ -106,9 +107,9 @@ def cross_predicted(runs: Sequence[Run], refit: Refit) -> dict[str, float]:
     return {name: sqrt(energy[name] / size[name]) if size[name] > 0.0 else nan for name in energy}
 
 
-def _informations(run: Run, count: int) -> list[Information]:
-    """Of stretches of a run."""
-    return [part.information() for part in _cut(run, count)]
+def _by_stretch(run: Run, first: int, count: int) -> dict[int, Information]:
+    """Of stretches of a run, before which there are so many others, by fold."""
+    return added_by_fold([{k % _FOLDS: part.information()} for k, part in enumerate(_cut(run, count), start=first)])
 
 
 def _cut(run: Run, count: int) -> Iterator[Run]:

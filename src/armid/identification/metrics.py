@@ -21,8 +21,9 @@ from armid.robot.robot import Robot
 _MOST_TRACE_SAMPLES = 20_000
 """Per run in a result folder: enough to see anything, small enough to keep."""
 
-_MOST_TRACED = 100_000
-"""Samples of all runs together, 50 MB of seven joints; longer motion is thinned out."""
+_MOST_TRACED = 1 << 15
+"""Samples of all runs together, 15 MB of seven joints; longer motion is thinned out, and so are many logs: nobody looks at the
+traces of all."""
 
 CONSISTENT, FREE, NOMINAL, RIGID, CONSTANT = "consistent", "free", "nominal", "rigid", "constant"
 """Models that predictions are made with; `rigid` is the description without its friction."""
@@ -188,7 +189,7 @@ class _OneRun:
 
 def _traced(run: Run, residuals: Mapping[str, FloatArray], share: float) -> dict[str, FloatArray]:
     """Thinned motion and torque of one run; `share` is by how much all runs together are too long."""
-    every = max(1, int(np.ceil(len(run) / max(_MOST_TRACE_SAMPLES / share, 2.0))), int(share))
+    every = int(np.ceil(max(1.0, len(run) / _MOST_TRACE_SAMPLES, share)))
     out = {
         "time": np.arange(len(run))[::every] / run.rate,
         "inputs": np.array(run.inputs[::every]),

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.estimation.recording import torque_source
-from armid.estimation.run import Run, each_run
+from armid.estimation.run import Run, each_run, gathered
 from armid.identification.thresholds import REPEAT_DISTANCE, REST_SECONDS, REST_SPEED
 from armid.identification.torque_error import number
 from armid.parameters.space import named_parameters
@@ -137,7 +137,7 @@ def beyond_static(run: Run, residual: FloatArray, standard: FloatArray, rest: Ma
 
 
 class MotionSums:
-    """Errors of one model in motion and at rest, run by run, and the course of the positions.
+    """Errors of one model in motion and at rest, run by run, and windows of the course of the positions.
 
     Args:
         channels: names.
@@ -151,7 +151,7 @@ class MotionSums:
         k, n = len(self._channels), len(speeds)
         self._error, self._size, self._count = (np.zeros((2, k)) for _ in range(3))
         self._low, self._high, self._speed = np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n)
-        self._courses: list[tuple[float, FloatArray]] = []
+        self._windows: list[FloatArray] = []
 
     def add(self, run: Run, residual: FloatArray) -> None:
         """One more run with the residuals of the model."""
@@ -166,8 +166,7 @@ class MotionSums:
         q, qd = run.inputs[:, :n], run.inputs[:, n : 2 * n]
         self._low, self._high = np.minimum(self._low, q.min(axis=0)), np.maximum(self._high, q.max(axis=0))
         self._speed = np.maximum(self._speed, np.abs(qd).max(axis=0))
-        every = max(1, round(run.rate / _FINEST_HZ))
-        self._courses += [(run.rate / every, np.array(q[start:stop:every])) for start, stop in run.segments]
+        self._windows += [window for rate, course in _courses(run, n) for window in windows_of(rate, course)]
 
     def merge(self, other: MotionSums) -> None:
         """Those of further runs."""
@@ -175,7 +174,7 @@ class MotionSums:
         self._count = self._count + other._count
         self._low, self._high = np.minimum(self._low, other._low), np.maximum(self._high, other._high)
         self._speed = np.maximum(self._speed, other._speed)
-        self._courses += other._courses
+        self._windows += other._windows
 
     def joints(self) -> tuple[JointMotion, ...]:
         """Per channel."""
@@ -198,47 +197,71 @@ class MotionSums:
             for k, name in enumerate(self._channels)
         )
 
-    def repeats(self, other: MotionSums) -> float:
-        """Share of this motion that the other one has gone through already; NaN when nothing moves."""
-        return repeated_share(other._courses, self._courses)
+    def repeats(self, known: MotionSums, runs: Sequence[Run]) -> float:
+        """Share of this motion that another one has gone through already; NaN when nothing moves.
+
+        Args:
+            known: of the other motion.
+            runs: of it, gone through where they are.
+        """
+        sought = SoughtWindows.among(self._windows, known._low, known._high)
+        return float(np.mean(gathered(runs, sought, _either))) if len(runs) and sought.windows else nan
 
 
-def repeated_share(known: Sequence[tuple[float, FloatArray]], tested: Sequence[tuple[float, FloatArray]]) -> float:
-    """Share of windows of a motion that lie within a small distance of a window of another one.
+def windows_of(rate: float, course: FloatArray) -> list[FloatArray]:
+    """Evenly placed windows of a course, shape [points, n_joints] each.
 
     Args:
-        known: rate [Hz] and positions [n_samples, n_joints] of uniform stretches.
-        tested: the same of the motion in question.
-
-    Returns:
-        A fraction; NaN when no window of the tested motion moves.
+        rate: [Hz].
+        course: positions, shape [n_samples, n_joints].
     """
-    if not known or not tested:
-        return nan
-    everything = np.concatenate([q for _, q in known])
-    span = np.maximum(np.ptp(everything, axis=0), 1e-9)
-    # A joint that hardly moves tells motions apart no better than its noise.
-    telling = np.ptp(everything, axis=0) > 0.1 * np.ptp(everything, axis=0).max()
-    windows = _windows(tested, span, telling)
-    if not windows:
-        return nan
-    scaled = [(rate, np.ascontiguousarray((q[:, telling] / span[telling]).T)) for rate, q in known]
-    hits = [any(_nearest(rate, course, w) < REPEAT_DISTANCE.value for rate, course in scaled) for w in windows]
-    return float(np.mean(hits))
+    step = max(1, round(_WINDOW_SECONDS * rate / _WINDOW_POINTS))
+    length = step * _WINDOW_POINTS
+    return [np.array(course[start : start + length : step]) for start in range(0, len(course) - length + 1, length)]
 
 
-def _windows(courses: Sequence[tuple[float, FloatArray]], span: FloatArray, telling: Mask) -> list[FloatArray]:
-    """Evenly placed windows in which something moves, scaled by the span, shape [points, joints] each."""
-    out = []
-    for rate, q in courses:
-        step = max(1, round(_WINDOW_SECONDS * rate / _WINDOW_POINTS))
-        length = step * _WINDOW_POINTS
-        for start in range(0, len(q) - length + 1, length):
-            window = q[start : start + length : step, telling] / span[telling]
-            if np.ptp(window, axis=0).max() > 0.1:
-                out.append(window)
-    every = max(1, -(-len(out) // _MOST_WINDOWS))
-    return out[::every]
+def _courses(run: Run, n: int) -> list[tuple[float, FloatArray]]:
+    """Rate [Hz] and positions of n joints of uniform stretches, no finer than windows are laid over each other."""
+    every = max(1, round(run.rate / _FINEST_HZ))
+    return [(run.rate / every, run.inputs[start:stop:every, :n]) for start, stop in run.segments]
+
+
+@dataclass(frozen=True, eq=False)
+class SoughtWindows:
+    """Windows of one motion that are looked for in another.
+
+    Args:
+        windows: scaled, of the joints that tell motions apart, shape [points, joints] each.
+        span: of every joint in the other motion [rad or m], shape [n_joints].
+        telling: joints that move so much there that they tell motions apart, shape [n_joints].
+    """
+
+    windows: tuple[FloatArray, ...]
+    span: FloatArray
+    telling: Mask
+
+    @staticmethod
+    def among(windows: Sequence[FloatArray], low: FloatArray, high: FloatArray) -> SoughtWindows:
+        """Some of the windows in which something moves, for a motion between these positions."""
+        span = np.maximum(high - low, 1e-9)
+        # A joint that hardly moves tells motions apart no better than its noise.
+        telling = high - low > 0.1 * np.max(high - low, initial=0.0)
+        scaled = [window[:, telling] / span[telling] for window in windows]
+        moving = [window for window in scaled if np.ptp(window, axis=0).max(initial=0.0) > 0.1]
+        return SoughtWindows(tuple(moving[:: max(1, -(-len(moving) // _MOST_WINDOWS))]), span, telling)
+
+    def __call__(self, run: Run) -> Mask:
+        """Which of them a run goes through."""
+        return _either([self.within(rate, course) for rate, course in _courses(run, len(self.span))])
+
+    def within(self, rate: float, course: FloatArray) -> Mask:
+        """Which of them lie within a small distance of a stretch of a course; see `windows_of`."""
+        scaled = np.ascontiguousarray((course[:, self.telling] / self.span[self.telling]).T)
+        return np.array([_nearest(rate, scaled, window) < REPEAT_DISTANCE.value for window in self.windows])
+
+
+def _either(found: Sequence[Mask]) -> Mask:
+    return np.asarray(np.any(found, axis=0))
 
 
 def _nearest(rate: float, course: FloatArray, window: FloatArray) -> float:

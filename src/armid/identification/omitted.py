@@ -10,7 +10,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.estimation.estimate import Estimate
 from armid.estimation.recording import torque_source
-from armid.estimation.run import Run, each_run
+from armid.estimation.run import Run, gathered
 from armid.estimation.runs import lengths_of
 from armid.information.information import triangular
 from armid.information.solve import smallest_solution
@@ -41,8 +41,7 @@ def missing_rotors(runs: Sequence[Run], estimate: Estimate) -> tuple[Note, ...]:
     if effects.rotor_inertia or effects.torques is not TorqueSide.LINK:
         return ()
     stride = max(1, sum(lengths_of(runs)) // _LOOKED_AT)
-    parts = list(each_run(runs, partial(_factor, estimate=estimate, stride=stride)))
-    factor, r = triangular(np.vstack(parts)), len(estimate)
+    factor, r = gathered(runs, partial(_factor, estimate=estimate, stride=stride), _stacked), len(estimate)
     free, residual = factor[r:, r:-1], factor[:, -1]
     values = smallest_solution(free, residual[r:], rcond=1e-6)
     left = np.linalg.norm([*residual[:r], *(residual[r:] - free @ values)]) / np.linalg.norm(residual)
@@ -67,6 +66,11 @@ def unfelt_rotors(effects: Effects, recorded: Collection[Channel]) -> tuple[Note
         "the log has motor torque too: --torques motor"
     )
     return (Note("rotor-inertia-unfelt", Severity.WARNING, text),)
+
+
+def _stacked(factors: Sequence[FloatArray]) -> FloatArray:
+    """One factor of a few: that of all logs is as large as that of one."""
+    return triangular(np.vstack(factors))
 
 
 def _factor(run: Run, estimate: Estimate, stride: int) -> FloatArray:
