@@ -19,7 +19,7 @@ from armid.robot.robot import Robot
 from armid.rows.nominal_torque import NominalTorque
 from armid.scene.cell import cell_of
 from armid.studies.goals import ARM, CELL, HARMONICS, PAYLOAD_CENTRE, PAYLOAD_KG, PERIOD, RESERVE, model_two
-from armid.studies.state_bound import StateBound, best_weights, ratios
+from armid.studies.state_bound import StateBound, best_weights, ratios, traces
 
 _SLOWER = (1.0, 0.3, 0.03)
 """Shares of the velocity limits at which joints are sampled."""
@@ -55,7 +55,7 @@ class StateFront:
         condition_number: of the best weights found on the pool of states.
         pool_bound: below which no weights on the pool go.
         bound: the same over all states the search met; a motion below it has not been excluded by proof, but visits states
-            that a search for exactly these did not find.
+            that a search for exactly these did not find. NaN with a balance, which no such search bounds.
     """
 
     condition_number: float
@@ -118,8 +118,8 @@ def state_front(
         heavy = np.argsort(-found.weights)[:_KEPT]
         y = np.vstack([x[heavy[: 2 * _ADDED // 3]], sampled_states(problem, _ADDED // 2, rng, hz=hz)])
         y, ratio = _climbed(problem, rows, y, found, rng, hz)
-        least = max(0.0, float(ratio.min()))
-        yield StateFront(condition_number=found.condition_number, pool_bound=found.bound, bound=least**0.5)
+        bound = np.nan if joined else float(ratio.min()) ** 0.5
+        yield StateFront(condition_number=found.condition_number, pool_bound=found.bound, bound=bound)
         best = np.argsort(ratio)[:_ADDED]
         kept = found.weights[heavy]
         x = np.vstack([x[heavy], y[best]])
@@ -164,9 +164,17 @@ class _ReversibleRows:
         )
         return replace(found, weights=found.weights[:-k])
 
-    def ratio(self, x: FloatArray, found: StateBound) -> FloatArray:
-        """Of every state, the smallest of which bounds all weights."""
-        return ratios(self(x), found.P, found.Q, self.balance(x) @ found.y)
+    def price(self, x: FloatArray, found: StateBound) -> FloatArray:
+        """Of every state: how little its weight costs, shape [n_states].
+
+        The ratio whose smallest value bounds all weights. With a balance it is below zero for many states and says little:
+        instead of it then what a unit of weight adds to the Lagrangian (the reduced cost of a linear program).
+        """
+        rows = self(x)
+        if not self.joined:
+            return ratios(rows, found.P, found.Q)
+        cost = traces(rows, found.P) + self.balance(x) @ found.y
+        return np.asarray(cost - found.condition_number**2 * traces(rows, found.Q))
 
 
 def motion_balance(x: FloatArray, middle: FloatArray) -> FloatArray:
@@ -249,12 +257,12 @@ def _climbed(
     rng: np.random.Generator,
     hz: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """States moved towards a smaller tr(G P) / tr(G Q), and these ratios: small steps, and exchanges of one joint."""
+    """States moved towards a smaller price, and these prices: small steps, and exchanges of one joint."""
     n, limits = problem.robot.n_joints, problem.limits
     fast = 5.0 if np.isinf(hz) else np.pi * hz * limits.velocity
     stride = 0.3 * np.concatenate([limits.half_range, limits.velocity, np.broadcast_to(fast, n)])
     x, size, bank = np.array(x), np.ones(len(x)), sampled_states(problem, _BANK, rng, hz=hz)
-    ratio = rows.ratio(x, found)
+    ratio = rows.price(x, found)
     for k in range(_CLIMBS):
         if k % 2:
             trial = _exchanged(x, bank[rng.integers(0, len(bank), len(x))], rng)
@@ -264,7 +272,7 @@ def _climbed(
         fresh = np.full(len(x), np.inf)
         kept = admissible(problem, trial, hz=hz)
         if kept.any():
-            fresh[kept] = rows.ratio(trial[kept], found)
+            fresh[kept] = rows.price(trial[kept], found)
         better = fresh < ratio
         x[better], ratio[better] = trial[better], fresh[better]
         size = np.clip(np.where(better, 1.5 * size, 0.95 * size), 0.01, 1.0)
