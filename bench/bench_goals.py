@@ -1,8 +1,8 @@
 """What can be had of the goals of [Kolyubin2017], eq. 24: condition number against torque reserve, over two sets of parameters.
 
 With --states the best that any weights on admissible states could give, a bound for every motion (or for those without harmonics
-above a frequency).
-Run: python -m bench goals [--quick | --states [--hz HIGHEST]]
+above a frequency); with --joined only weights count that agree with a periodic motion and attain the reserves.
+Run: python -m bench goals [--quick | --states [--joined] [--hz HIGHEST]]
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ BASE_GOALS = (35.0, 60.0, 100.0)
 STOP_AND_GO = (30.0, 90)
 """Period [s] and harmonics, up to 3 Hz, of the motion from a start that runs at full speed or creeps."""
 
+JOINED_ROUNDS = 20
+"""Weights that agree with a motion need more states, hence more rounds, than loose ones."""
+
 
 def row(point: GoalPoint, period: float, harmonics: int, *, start: str = "") -> str:
     """One line of the table."""
@@ -30,19 +33,20 @@ def row(point: GoalPoint, period: float, harmonics: int, *, start: str = "") -> 
     return one + two
 
 
-def states(hz: float) -> None:
+def states(hz: float, *, joined: bool) -> None:
     """Condition number over the 92 base parameters of the best weights on admissible states, round by round."""
     print("motions of any shape" if hz == float("inf") else f"motions of harmonics up to {hz:g} Hz")
     print(f"no motion within the velocity limits is below {bound_of_every_motion(load_robot(ARM)):.1f}: proven")
     print("| round | best weights | none on these states below | none met by the search below |\n|---|---|---|---|")
-    for k, front in enumerate(state_front(hz=hz)):
+    rounds = JOINED_ROUNDS if joined else 4
+    for k, front in enumerate(state_front(hz=hz, joined=joined, rounds=rounds)):
         print(f"| {k + 1} | {front.condition_number:.1f} | {front.pool_bound:.1f} | {front.bound:.1f} |", flush=True)
 
 
 def main(arguments: Sequence[str] = ()) -> None:
     if "--states" in arguments:
         asked = arguments[arguments.index("--hz") + 1] if "--hz" in arguments else "inf"
-        states(float(asked))
+        states(float(asked), joined="--joined" in arguments)
         return
     quick = "--quick" in arguments
     print(

@@ -1,6 +1,6 @@
 """The long commands of docs/works: each with its seconds, exit code and the lines that the pages quote.
 
-Run: python -m bench works [--quick] [--rotors | --rotor-noise]
+Run: python -m bench works [--quick] [--rotors | --rotor-noise | --coefficients]
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from time import perf_counter
 
 from armid.logs.conditioning import VelocitySource
 from armid.studies.khosla import ReplaySensors, replay_khosla
+from bench.gaz_coefficients import coefficient_rules
 from bench.works_friction import rotor_noise, rotors, sequential_friction
 
 ROOT = Path(__file__).parents[1]
@@ -109,6 +110,9 @@ def main(arguments: Sequence[str] = ()) -> None:
     if "--rotor-noise" in arguments:
         rotor_noise()
         return
+    if "--coefficients" in arguments:
+        coefficient_rules(quick=quick)
+        return
     if "--rotors" in arguments:
         rotors(quick=quick)
         return
@@ -118,6 +122,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     khosla(quick=quick)
     sequential_friction(quick=quick)
     rotors(quick=quick)
+    coefficient_rules(quick=quick)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 from armid.sequential.estimate import TipToBase, complement
+from armid.sequential.pairing import Pairing
 from armid.sequential.stages import RowFilter, Stage, Staging, locked_stage, moving_stages, stages_of_log
 from armid.studies.khosla import replay_khosla
 from support.khosla import START_3, TABLE_3, sinusoid, vector
@@ -261,6 +262,37 @@ def test_intervals_of_filtered_rows_cover_the_errors() -> None:
         estimate = TipToBase().fit(source, stages).over(base)
         inside.append(np.abs(estimate.values - truth) < 2.0 * estimate.standard_deviations)
     assert 0.90 < np.mean(inside) < 0.99
+
+
+def test_intervals_hold_what_is_not_known_of_the_time_between_torque_and_motion() -> None:
+    """Torque late by 0.5 ms that was not taken out moves values far beyond their noise, and by no more than the pairing says."""
+    robot = load_robot("cmu-dd-arm2")
+    source = TorqueRows(robot)
+    base = structural_base(source)
+    t, late = np.arange(0.0, 6.0, 0.005), 5e-4
+    w, phase = np.random.default_rng(4).uniform(2, 8, (2, 3, 2))
+
+    def motion(time: np.ndarray) -> tuple[np.ndarray, ...]:
+        angle = time[:, np.newaxis, np.newaxis] * w + phase
+        return tuple(x.sum(axis=2) for x in (np.sin(angle), w * np.cos(angle), -(w**2) * np.sin(angle)))
+
+    tau = inverse_dynamics(robot, *motion(t - late)) + 1e-3 * np.random.default_rng(5).normal(size=(len(t), 3))
+    filter = RowFilter(10.0, (Segment(start=0, stop=len(t), log="made up", rate=200.0),))
+    stages = [replace(s, filter=filter) for s in moving_stages(robot, np.hstack(motion(t)), tau)]
+    truth = base.values(robot.inertial)
+    left_in = Pairing(log="made up", seconds=0.0, deviation=late, step=0.005)
+    known, open_ = (
+        TipToBase().fit(source, [replace(s, pairing=pairing) for s in stages]).over(base) for pairing in (None, left_in)
+    )
+    assert open_.values == pytest.approx(known.values)
+    assert (np.abs(known.values - truth) / known.standard_deviations).max() > 3.0
+    assert (np.abs(open_.values - truth) / open_.standard_deviations).max() == pytest.approx(1.0, rel=0.1)
+
+
+@pytest.mark.parametrize(("seconds", "deviation", "left"), [(-5e-4, 1e-4, 1e-4), (-3e-4, 4e-4, 5e-4)])
+def test_a_shift_that_is_left_in_counts_whole(seconds: float, deviation: float, left: float) -> None:
+    pairing = Pairing(log="made up", seconds=seconds, deviation=deviation, step=1e-3)
+    assert pairing.uncertainty == pytest.approx(left)
 
 
 def test_complement_is_orthogonal() -> None:

@@ -7,10 +7,11 @@ import numpy as np
 from armid.identifiability.structure import structural_base
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.motions.basis import FourierBasis
+from armid.motions.fourier import FourierTrajectory
 from armid.parameters.effects import PayloadRuns
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
-from armid.studies.goal_states import admissible, bound_of_every_motion, goal_problem, sampled_states
+from armid.studies.goal_states import admissible, bound_of_every_motion, goal_problem, motion_balance, sampled_states
 from armid.studies.goals import ARM, ESSENTIAL, GoalPoint, _both_runs, model_two
 from armid.studies.state_bound import best_weights
 from armid.studies.stop_and_go import descended, stop_and_go
@@ -137,3 +138,13 @@ def test_a_descent_from_such_a_start_is_certified_and_far_better_than_the_start(
         return float(np.linalg.cond(evaluate_rows(source, np.hstack([q, qd, qdd])).reshape(-1, len(base))))
 
     assert condition(found.coefficients) < 0.5 * condition(start)
+
+
+def test_what_balances_over_a_motion_has_no_mean_over_a_periodic_one() -> None:
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(2, 3, 4))
+    motion = FourierTrajectory(("a", "b", "c"), 2.0, rng.normal(size=3), a, b)
+    q, qd, qdd = motion.sample(np.arange(0.0, 2.0, 1e-3))
+    balance = motion_balance(np.hstack([q, qd, qdd]), np.array([0.1, -0.2, 0.3]))
+    assert balance.shape[1] == 3 + 9 + 3 + 3 + 3
+    assert np.abs(balance.mean(axis=0) / balance.std(axis=0)).max() < 1e-5

@@ -33,3 +33,13 @@ def test_the_bound_holds_for_every_choice_of_weights_and_falls_with_more_states(
         assert np.linalg.cond((rows * np.sqrt(w)[:, None, None]).reshape(-1, 5)) >= found.bound
     more = np.concatenate([rows, 3.0 * rng.normal(size=(60, 2, 5))])
     assert proven_bound(more, found.P, found.Q) <= proven_bound(rows, found.P, found.Q) == pytest.approx(found.bound)
+
+
+def test_weights_keep_a_balance_that_is_asked_and_the_bound_is_sharper_for_it() -> None:
+    """Rows [1, x] with the mean of x^2 asked to be b: the condition number is 1 / sqrt(b), whatever larger x there are."""
+    rows, b = line(0.5), 0.09
+    found = best_weights(rows, balance=rows[:, 0, 1:] ** 2 - b, gap=1e-3)
+    assert found.weights @ rows[:, 0, 1] ** 2 == pytest.approx(b, rel=1e-4)
+    assert found.condition_number == pytest.approx(b**-0.5, rel=1e-3)
+    assert found.bound == pytest.approx(b**-0.5, rel=2e-3)
+    assert found.bound > 1.5 * best_weights(rows).bound

@@ -7,7 +7,7 @@ Directions no stage sees keep their starting values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,7 @@ from armid.information.status import EstimationError, Status
 from armid.kernels.evaluate import evaluate_rows
 from armid.notes import Note, Severity
 from armid.rows.torque import TorqueRows
+from armid.sequential.pairing import Pairing
 from armid.sequential.stages import RowFilter, Stage
 
 _EXCITED = 1e-7
@@ -183,8 +184,9 @@ class TipToBase:
         V, C = np.zeros((0, p)), np.zeros((0, 0))
         outcomes: list[StageOutcome] = []
         seen: list[FloatArray] = []
+        late: dict[Pairing, FloatArray] = {}
         for stage in stages:
-            channel = _rows_of(source, stage)
+            channel, rate = _rows_of(source, stage)
             R = np.zeros((len(channel.R), p))
             R[:, channel.columns] = channel.R
             if self.hold:
@@ -197,6 +199,9 @@ class TipToBase:
                 seen.append(np.column_stack([R * unit, channel.z - R @ first]) / max(sigma, _floor_of(channel)))
                 amounts, C = _combined(seen, V)
                 values = first + unit * (amounts @ V)
+                if stage.pairing is not None:
+                    share = unit * rate / max(sigma, _floor_of(channel)) ** 2
+                    late[stage.pairing] = late.get(stage.pairing, np.zeros(p)) + share
             touched = np.abs(V[len(V) - found :]).max(axis=0, initial=0.0) > 1e-9
             names = tuple(name for name, hit in zip(source.columns, touched, strict=True) if hit)
             outcomes.append(
@@ -215,7 +220,7 @@ class TipToBase:
             parameters=tuple(source.columns),
             values=values,
             directions=V,
-            covariance=C,
+            covariance=_with_pairings(C, V, late),
             scale=unit,
             stages=tuple(outcomes),
             notes=(),
@@ -279,6 +284,23 @@ def _combined(rows: Sequence[FloatArray], V: FloatArray) -> tuple[FloatArray, Fl
     return solution.values, solution.inverse
 
 
+def _with_pairings(C: FloatArray, V: FloatArray, late: Mapping[Pairing, FloatArray]) -> FloatArray:
+    """The covariance with what is not known of the time between torque and motion of every recording.
+
+    A torque that is still late by s adds -s d(tau)/dt to the right-hand side, hence -s C V A^T W d(tau)/dt to the amounts.
+
+    Args:
+        C: covariance of the amounts along the known directions, from noise alone.
+        V: these directions, one per row.
+        late: recording -> A^T W d(tau)/dt of its stages, shape [p].
+    """
+    out = np.array(C)
+    for pairing, share in late.items():
+        moved = pairing.uncertainty * (C @ (V @ share))
+        out += np.outer(moved, moved)
+    return out
+
+
 def _directions(count: int) -> tuple[str, ...]:
     """Names of directions of the parameter space, for messages."""
     return tuple(f"direction{k + 1}" for k in range(count))
@@ -294,31 +316,34 @@ def _floor_of(channel: ChannelInformation) -> float:
     return _ROUND_OFF * _torque_size(channel) or 1.0
 
 
-def _rows_of(source: TorqueRows, stage: Stage) -> ChannelInformation:
-    """The rows of the stage's joint."""
+def _rows_of(source: TorqueRows, stage: Stage) -> tuple[ChannelInformation, FloatArray]:
+    """The rows of the stage's joint, and A^T d(tau)/dt [shape p], zero for rows that are used as they are."""
     if stage.joint not in source.channels:
         raise UnknownNameError("joint", stage.joint, source.channels)
     inputs = samples("inputs", stage.inputs, len(source.inputs))
     if stage.filter is None:
         information = accumulate(source, inputs, np.tile(stage.torque[:, np.newaxis], len(source.channels)))
-        channel = information.channel(stage.joint)
+        channel, rate = information.channel(stage.joint), np.zeros(len(source.columns))
     else:
-        channel = _filtered_channel(source, inputs, stage, stage.filter)
+        channel, rate = _filtered_channel(source, inputs, stage, stage.filter)
     if channel.count < 1:
         raise EstimationError(Status.TOO_FEW_ROWS, f"stage {stage.joint}")
-    return channel
+    return channel, rate
 
 
-def _filtered_channel(source: TorqueRows, inputs: FloatArray, stage: Stage, filter: RowFilter) -> ChannelInformation:
-    """The factor of the stage's rows after the filter that its torque passes too."""
+def _filtered_channel(
+    source: TorqueRows, inputs: FloatArray, stage: Stage, filter: RowFilter
+) -> tuple[ChannelInformation, FloatArray]:
+    """The factor of the stage's rows after the filter that its torque passes too, and A^T d(tau)/dt."""
     k = source.channels.index(stage.joint)
     velocity = inputs[:, source.robot.n_joints + k]
     # In pieces: of every sample's rows only those of one joint are kept.
     pieces = [evaluate_rows(source, inputs[i : i + _PIECE])[:, k] for i in range(0, len(inputs), _PIECE)]
-    rows, torque, count = filter.apply(np.concatenate(pieces), stage.torque, velocity)
+    sides = np.column_stack([stage.torque, filter.rate_of_change(stage.torque)])
+    rows, filtered, count = filter.apply(np.concatenate(pieces), sides, velocity)
     columns = np.flatnonzero(rows.any(axis=0))
-    factor = triangular(np.column_stack([rows[:, columns], torque]))
-    return ChannelInformation(stage.joint, columns, factor, count)
+    factor = triangular(np.column_stack([rows[:, columns], filtered[:, 0]]))
+    return ChannelInformation(stage.joint, columns, factor, count), rows.T @ filtered[:, 1]
 
 
 def _residual_sigma(e: FloatArray, channel: ChannelInformation, found: int) -> float:

@@ -49,6 +49,11 @@ class Pairing:
         """By how much torque is moved earlier [s]: the shift, if stamping explains it and it is known well enough."""
         return self.seconds if self.of_stamping and abs(self.seconds) > _SURE * self.deviation else 0.0
 
+    @property
+    def uncertainty(self) -> float:
+        """What may still be between torque and motion [s]: a shift that was left in counts whole."""
+        return self.deviation if self.taken_out else float(np.hypot(self.seconds, self.deviation))
+
     def check(self) -> Check:
         """Whether torque and motion belong together; more than a step apart they are on two clocks."""
         late, when = 1e3 * abs(self.seconds), "late" if self.seconds > 0.0 else "early"

@@ -62,7 +62,7 @@ class RowFilter:
     order: int = 4
 
     def apply(self, rows: FloatArray, torque: FloatArray, velocity: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        """Rows [n, p] and torque [n] filtered and thinned, without ends and reversals, and how many independent ones they are.
+        """Rows [n, p] and torque [n, k] filtered and thinned, without ends and reversals, and how many independent ones they are.
 
         Reversals stay in when too little would be left without them: friction that turns around a little differently than its
         model does less harm than rows that hardly outnumber the parameters.
@@ -75,6 +75,14 @@ class RowFilter:
         y = np.concatenate([part[1][k] for part, k in zip(parts, keep, strict=True)])
         count = sum(part[3] * float(np.count_nonzero(k)) for part, k in zip(parts, keep, strict=True))
         return A, y, count
+
+    def rate_of_change(self, torque: FloatArray) -> FloatArray:
+        """d(tau)/dt [N m/s or N/s] within every stretch, shape [n]."""
+        out = np.zeros_like(torque)
+        for segment in self.segments:
+            if len(segment) > 1:
+                out[segment.slice] = segment.rate * np.gradient(torque[segment.slice])
+        return out
 
     def _stretch(
         self, segment: Segment, rows: FloatArray, torque: FloatArray, velocity: FloatArray

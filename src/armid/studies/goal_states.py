@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.design.excitation import ExcitationProblem
-from armid.design.statement import DesignSettings, excitation_problem
+from armid.design.statement import DesignSettings, excitation_problem, with_payload
 from armid.identifiability.base import BaseParameters
 from armid.kernels.dynamics import mass_matrix
 from armid.kernels.evaluate import Restricted, evaluate_rows
@@ -18,8 +18,8 @@ from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.rows.nominal_torque import NominalTorque
 from armid.scene.cell import cell_of
-from armid.studies.goals import ARM, CELL, HARMONICS, PERIOD, model_two
-from armid.studies.state_bound import StateBound, best_weights, traces
+from armid.studies.goals import ARM, CELL, HARMONICS, PAYLOAD_CENTRE, PAYLOAD_KG, PERIOD, RESERVE, model_two
+from armid.studies.state_bound import StateBound, best_weights, ratios, traces
 
 _SLOWER = (1.0, 0.3, 0.03)
 """Shares of the velocity limits at which joints are sampled."""
@@ -40,6 +40,9 @@ _LEAST = 1e-5
 """Weight that every state of the pool starts with: an interior-point method begins inside."""
 
 
+_GOAL_JOINTS = ("joint6", "joint7")
+"""Whose mean reserves are goals: the last ones."""
+
 _ALIKE = (3.0 - 5.0**0.5) / 2.0
 """Smallest eigenvalue of [[2, 1], [1, 1]]: of two columns, one in the torque of one side of the drives, one in both."""
 
@@ -52,7 +55,7 @@ class StateFront:
         condition_number: of the best weights found on the pool of states.
         pool_bound: below which no weights on the pool go.
         bound: the same over all states the search met; a motion below it has not been excluded by proof, but visits states
-            that a search for exactly these did not find.
+            that a search for exactly these did not find. NaN with a balance, which no such search bounds.
     """
 
     condition_number: float
@@ -94,7 +97,9 @@ def bound_of_every_motion(robot: Robot) -> float:
     return g * float(np.sqrt((1.0 + 4.0 / V**2) / _ALIKE))
 
 
-def state_front(*, rounds: int = 4, states: int = 700, seed: int = 0, hz: float = np.inf) -> Iterator[StateFront]:
+def state_front(
+    *, rounds: int = 4, states: int = 700, seed: int = 0, hz: float = np.inf, joined: bool = False
+) -> Iterator[StateFront]:
     """The best weights on a pool of states, round by round with the states added that the bound asks for.
 
     Args:
@@ -102,19 +107,19 @@ def state_front(*, rounds: int = 4, states: int = 700, seed: int = 0, hz: float 
         states: sampled at first.
         seed: of the sampling.
         hz: highest frequency of the motions to bound; without it motions of any shape.
+        joined: ask of the weights what every periodic motion has (`motion_balance`), and the mean reserves of the goals.
     """
     problem, base = goal_problem()
-    rows, rng = _ReversibleRows(problem, base), np.random.default_rng(seed)
+    rows, rng = _ReversibleRows(problem, base, joined=joined), np.random.default_rng(seed)
     x = sampled_states(problem, states, rng, hz=hz)
     w = np.full(states, 1.0 / states)
     for _ in range(rounds):
-        found = best_weights(rows(x), start=w)
+        found = rows.best(x, w)
         heavy = np.argsort(-found.weights)[:_KEPT]
         y = np.vstack([x[heavy[: 2 * _ADDED // 3]], sampled_states(problem, _ADDED // 2, rng, hz=hz)])
         y, ratio = _climbed(problem, rows, y, found, rng, hz)
-        yield StateFront(
-            condition_number=found.condition_number, pool_bound=found.bound, bound=float(ratio.min()) ** 0.5
-        )
+        bound = np.nan if joined else float(ratio.min()) ** 0.5
+        yield StateFront(condition_number=found.condition_number, pool_bound=found.bound, bound=bound)
         best = np.argsort(ratio)[:_ADDED]
         kept = found.weights[heavy]
         x = np.vstack([x[heavy], y[best]])
@@ -129,13 +134,63 @@ class _ReversibleRows:
     those that count a state and its reverse alike, and a bound for these holds for all.
     """
 
-    def __init__(self, problem: ExcitationProblem, base: BaseParameters) -> None:
+    def __init__(self, problem: ExcitationProblem, base: BaseParameters, *, joined: bool = False) -> None:
         self.source = Restricted(problem.rows, tuple(int(i) for i in base.independent))
         self.odd = np.array([name.endswith(("viscous", "coulomb")) for name in base.names])
+        self.problem, self.joined = problem, joined
+        self.loaded = with_payload(problem.robot, PAYLOAD_KG, PAYLOAD_CENTRE)
 
     def __call__(self, x: FloatArray) -> FloatArray:
         A = evaluate_rows(self.source, x)
         return np.concatenate([A * self.odd, A * ~self.odd], axis=1)
+
+    def balance(self, x: FloatArray) -> FloatArray:
+        """What has no mean over a motion that attains the reserves, shape [n_states, k]; the last two columns at most none."""
+        if not self.joined:
+            return np.zeros((len(x), 0))
+        torque = np.abs(evaluate_rows(NominalTorque(self.loaded), x)[:, -len(_GOAL_JOINTS) :, 0])
+        reserve = 1.0 - torque / self.loaded.limit("torque")[-len(_GOAL_JOINTS) :]
+        return np.hstack([motion_balance(x, self.problem.limits.middle), reserve - RESERVE])
+
+    def best(self, x: FloatArray, start: FloatArray) -> StateBound:
+        """The best weights on states; what is left of a reserve's goal is the weight of a state without rows."""
+        if not self.joined:
+            return best_weights(self(x), start=start)
+        rows, balance, k = self(x), self.balance(x), len(_GOAL_JOINTS)
+        left = np.hstack([np.zeros((k, balance.shape[1] - k)), 0.1 * np.eye(k)])
+        start = np.concatenate([start, np.full(k, float(start.mean()))])
+        found = best_weights(
+            np.concatenate([rows, np.zeros((k, *rows.shape[1:]))]), balance=np.vstack([balance, left]), start=start
+        )
+        return replace(found, weights=found.weights[:-k])
+
+    def price(self, x: FloatArray, found: StateBound) -> FloatArray:
+        """Of every state: how little its weight costs, shape [n_states].
+
+        The ratio whose smallest value bounds all weights. With a balance it is below zero for many states and says little:
+        instead of it then what a unit of weight adds to the Lagrangian (the reduced cost of a linear program).
+        """
+        rows = self(x)
+        if not self.joined:
+            return ratios(rows, found.P, found.Q)
+        cost = traces(rows, found.P) + self.balance(x) @ found.y
+        return np.asarray(cost - found.condition_number**2 * traces(rows, found.Q))
+
+
+def motion_balance(x: FloatArray, middle: FloatArray) -> FloatArray:
+    """Rates of change of functions of (q, qd), which have no mean over any periodic motion, shape [n_states, k].
+
+    Of qd_j, q_i qd_j, q_j^2 qd_j, qd_j |qd_j|, qd_j^3. Functions even in qd have rates that run backwards cancel anyway.
+
+    Args:
+        x: states, shape [n_states, 3 n].
+        middle: positions to count q from, shape [n].
+    """
+    q, qd, qdd = np.split(x, 3, axis=1)
+    q = q - middle
+    pairs = qd[:, :, np.newaxis] * qd[:, np.newaxis, :] + q[:, :, np.newaxis] * qdd[:, np.newaxis, :]
+    square = 2.0 * q * qd**2 + q**2 * qdd
+    return np.hstack([qdd, pairs.reshape(len(x), -1), square, np.abs(qd) * qdd, qd**2 * qdd])
 
 
 def admissible(problem: ExcitationProblem, x: FloatArray, *, hz: float = np.inf) -> npt.NDArray[np.bool_]:
@@ -202,12 +257,12 @@ def _climbed(
     rng: np.random.Generator,
     hz: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """States moved towards a smaller tr(G P) / tr(G Q), and these ratios: small steps, and exchanges of one joint."""
+    """States moved towards a smaller price, and these prices: small steps, and exchanges of one joint."""
     n, limits = problem.robot.n_joints, problem.limits
     fast = 5.0 if np.isinf(hz) else np.pi * hz * limits.velocity
     stride = 0.3 * np.concatenate([limits.half_range, limits.velocity, np.broadcast_to(fast, n)])
     x, size, bank = np.array(x), np.ones(len(x)), sampled_states(problem, _BANK, rng, hz=hz)
-    ratio = _ratio(rows(x), found)
+    ratio = rows.price(x, found)
     for k in range(_CLIMBS):
         if k % 2:
             trial = _exchanged(x, bank[rng.integers(0, len(bank), len(x))], rng)
@@ -217,7 +272,7 @@ def _climbed(
         fresh = np.full(len(x), np.inf)
         kept = admissible(problem, trial, hz=hz)
         if kept.any():
-            fresh[kept] = _ratio(rows(trial[kept]), found)
+            fresh[kept] = rows.price(trial[kept], found)
         better = fresh < ratio
         x[better], ratio[better] = trial[better], fresh[better]
         size = np.clip(np.where(better, 1.5 * size, 0.95 * size), 0.01, 1.0)
@@ -231,7 +286,3 @@ def _exchanged(x: FloatArray, others: FloatArray, rng: np.random.Generator) -> F
     for k in range(3):
         out[every, k * n + joint] = others[every, k * n + joint]
     return out
-
-
-def _ratio(rows: FloatArray, found: StateBound) -> FloatArray:
-    return np.asarray(traces(rows, found.P) / np.maximum(traces(rows, found.Q), 1e-300))

@@ -9,6 +9,9 @@ at least tr(M P) / tr P and the smallest at most tr(M Q) / tr Q, hence for all w
 
 with the minimum over the states that may be visited. At the optimum both sides are equal. Over states that were sampled the bound
 is exact for these; over all of them it holds as far as the search for the smallest ratio found it.
+
+A motion is more than its states: whatever c(x) vanishes in the mean over every motion, sum_i w_i c(x_i) = 0 may be asked of the
+weights, and tr(G P) + y c(x) with any y may stand for tr(G P).
 """
 
 from __future__ import annotations
@@ -27,6 +30,9 @@ _STEPS = 80
 _NEAR = 0.95
 """Share of the way to the nearest inequality that a step may go."""
 
+_BALANCED = 1e-6
+"""Of the root mean square: a smaller mean counts as none."""
+
 _RIDGE = 1e-13
 """Round-off added to a scaled Hessian."""
 
@@ -40,6 +46,7 @@ class StateBound:
         condition_number: of the rows with these weights.
         bound: no weights on these states have a smaller condition number.
         P, Q: that prove it, trace 1, shape [r, r].
+        y: of what vanishes in the mean, the same, shape [k].
     """
 
     weights: FloatArray
@@ -47,32 +54,40 @@ class StateBound:
     bound: float
     P: FloatArray
     Q: FloatArray
+    y: FloatArray
 
 
-def best_weights(rows: FloatArray, *, start: FloatArray | None = None, gap: float = 0.02) -> StateBound:
+def best_weights(
+    rows: FloatArray, *, balance: FloatArray | None = None, start: FloatArray | None = None, gap: float = 0.02
+) -> StateBound:
     """Weights of states by a primal-dual interior-point method, with the matrices that prove them best.
 
     Asks for the smallest lambda with 1 <= M(w) <= lambda, w >= 0. Directions are those of Nesterov and Todd.
 
     Args:
         rows: of every state, shape [n_states, channels, r].
+        balance: what the weights shall have a mean of zero of, shape [n_states, k]; nothing when left out.
         start: weights, shape [n_states]; equal ones when left out.
         gap: of the squared condition number, between the weights found and what is proven, at which to stop.
     """
     w = np.full(len(rows), 1.0 / len(rows)) if start is None else start / start.sum()
-    point = _first_point(rows, w)
+    B = np.zeros((len(rows), 0)) if balance is None else balance
+    size = np.sqrt((B**2).mean(axis=0))
+    point = _first_point(rows, w, B.shape[1])
     for _ in range(_STEPS):
-        if point.gap < gap:
+        if point.gap < gap and point.imbalance(B / size) < _BALANCED:
             break
-        point = _step(rows, point)
-    P, Q = (X / np.trace(X) for X in (point.X[1], point.X[0]))
+        point = _step(rows, B / size, point)
+    share = np.trace(point.X[1])
+    P, Q, y = point.X[1] / share, point.X[0] / np.trace(point.X[0]), point.y / size / share
     values = np.linalg.eigvalsh(_gram(rows, point.w))
     return StateBound(
         weights=point.w / point.w.sum(),
         condition_number=float(np.sqrt(values[-1] / values[0])),
-        bound=proven_bound(rows, P, Q),
+        bound=float(np.sqrt(max(0.0, ratios(rows, P, Q, B @ y).min()))),
         P=P,
         Q=Q,
+        y=y,
     )
 
 
@@ -84,6 +99,7 @@ class _Point:
         w: weights, unscaled, shape [n_states].
         level: lambda.
         v: multipliers of the weights, shape [n_states].
+        y: multipliers of the balance, shape [k].
         S, X: slacks and multipliers of the two matrix inequalities.
         taken: share of the last step that the inequalities allowed.
     """
@@ -91,6 +107,7 @@ class _Point:
     w: FloatArray
     level: float
     v: FloatArray
+    y: FloatArray
     S: tuple[FloatArray, FloatArray]
     X: tuple[FloatArray, FloatArray]
     taken: float
@@ -106,19 +123,23 @@ class _Point:
         """Relative distance of lambda from what is proven, once multipliers fit."""
         return self.complementarity * (len(self.w) + 2 * len(self.S[0])) / self.level
 
+    def imbalance(self, balance: FloatArray) -> float:
+        """Largest mean, under the weights, of what shall have none."""
+        return float(np.abs(self.w @ balance).max(initial=0.0) / self.w.sum())
 
-def _first_point(rows: FloatArray, w: FloatArray) -> _Point:
-    """Inside all inequalities, multipliers as on the central path."""
+
+def _first_point(rows: FloatArray, w: FloatArray, balances: int) -> _Point:
+    """Inside all inequalities, multipliers as on the central path; balance is reached on the way."""
     w = 2.0 * w / np.linalg.eigvalsh(_gram(rows, w))[0]
     M = _gram(rows, w)
     level = 1.5 * float(np.linalg.eigvalsh(M)[-1])
     S = (M - np.eye(len(M)), level * np.eye(len(M)) - M)
     mu = level / (len(w) + 2 * len(M))
     X = (mu * _inverse(S[0]), mu * _inverse(S[1]))
-    return _Point(w=w, level=level, v=mu / w, S=S, X=X, taken=0.3)
+    return _Point(w=w, level=level, v=mu / w, y=np.zeros(balances), S=S, X=X, taken=0.3)
 
 
-def _step(rows: FloatArray, at: _Point) -> _Point:
+def _step(rows: FloatArray, balance: FloatArray, at: _Point) -> _Point:
     """One step towards the centre and down; the farther the last one went, the less centring."""
     r, m = rows.shape[2], len(at.w)
     aim = at.complementarity * min(0.9, max(0.08, (1.0 - at.taken) ** 2))
@@ -133,7 +154,7 @@ def _step(rows: FloatArray, at: _Point) -> _Point:
     scale = 1.0 / np.sqrt(np.diag(H))
     H = H * scale[:, np.newaxis] * scale
     H[np.arange(m + 1), np.arange(m + 1)] += _RIDGE
-    d = -scale * cho_solve(cho_factor(H), scale * slope)
+    d, y = _newton(H, scale, slope, balance, at.w @ balance)
     dM = _gram(rows, d[:m])
     dS = (dM, d[m] * np.eye(r) - dM)
     dX = tuple(
@@ -148,10 +169,29 @@ def _step(rows: FloatArray, at: _Point) -> _Point:
         w=w,
         level=level,
         v=at.v + dual * dv,
+        y=at.y + dual * (y - at.y),
         S=(M - np.eye(r), level * np.eye(r) - M),
         X=(at.X[0] + dual * dX[0], at.X[1] + dual * dX[1]),
         taken=min(primal, dual),
     )
+
+
+def _newton(
+    H: FloatArray, scale: FloatArray, slope: FloatArray, balance: FloatArray, off: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Step d with H d + slope + B y = 0 and B^T d = -off, and its multipliers y.
+
+    Args:
+        H: scaled Hessian, positive definite.
+        scale: of the unknowns: weights, and lambda as the last.
+        slope: gradient.
+        balance: B of the weights, shape [n_states, k].
+        off: by which the balance is missed, shape [k].
+    """
+    B = scale[:, np.newaxis] * np.vstack([balance, np.zeros((1, balance.shape[1]))])
+    both = cho_solve(cho_factor(H), np.column_stack([scale * slope, B]))
+    y = np.linalg.lstsq(B.T @ both[:, 1:], off - B.T @ both[:, 0], rcond=_RIDGE)[0]
+    return -scale * (both[:, 0] + both[:, 1:] @ y), y
 
 
 def _inverse(S: FloatArray) -> FloatArray:
@@ -207,7 +247,12 @@ def _line_room(x: FloatArray, step: FloatArray) -> float:
 
 def proven_bound(rows: FloatArray, P: FloatArray, Q: FloatArray) -> float:
     """The condition number that no weights on these states go below, by matrices P, Q >= 0 of trace 1."""
-    return float(np.sqrt((traces(rows, P) / np.maximum(traces(rows, Q), 1e-300)).min()))
+    return float(np.sqrt(ratios(rows, P, Q).min()))
+
+
+def ratios(rows: FloatArray, P: FloatArray, Q: FloatArray, more: FloatArray | float = 0.0) -> FloatArray:
+    """(tr(G P) + more) / tr(G Q) of every state, shape [n_states]."""
+    return np.asarray((traces(rows, P) + more) / np.maximum(traces(rows, Q), 1e-300))
 
 
 def traces(rows: FloatArray, S: FloatArray) -> FloatArray:
