@@ -10,13 +10,13 @@ import pytest
 
 from armid.cluster.tree import WIDTH, branch_heights, group_sizes, tree_sum
 from armid.cluster.workers import InProcess
+from armid.estimation import run_maker
 from armid.estimation.folds import left_out_logs, left_out_motions
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.reversals import classed_information
 from armid.estimation.run import Run, each_run, gathered, information_of
 from armid.estimation.runs import Pile, RunsElsewhere, lengths_of, map_runs
 from armid.identifiability.base import base_parameters
-from armid.identification import conditioned
 from armid.information.information import total
 from armid.logs.log import Conditions
 from armid.robot.load import load_robot
@@ -167,7 +167,7 @@ def test_a_sum_along_the_tree_is_the_sum_one_after_the_other(runs):
     ("recordings", "workers", "size"), [(1, 1, 1), (15, 1, 1), (16, 1, 4), (200, 2, 16), (200, 4, 4), (5000, 1000, 1)]
 )
 def test_groups_are_branches_and_every_worker_has_several(recordings, workers, size):
-    assert conditioned.group_size(recordings, workers) == size
+    assert run_maker.group_size(recordings, workers) == size
 
 
 class Known:
@@ -179,11 +179,11 @@ class Known:
 
 def test_choices_rest_on_a_bounded_number_of_recordings_with_every_payload():
     many = [Known(0.0) for _ in range(400)] + [Known(2.5) for _ in range(3)]
-    chosen = conditioned._evenly_chosen(many)
-    assert len(chosen) <= conditioned.CHOICE_RECORDINGS + 1
+    chosen = run_maker._evenly_chosen(many)
+    assert len(chosen) <= run_maker.CHOICE_RECORDINGS + 1
     assert {one.conditions.payload for one in chosen} == {0.0, 2.5}
     assert chosen[0] is many[0]
-    assert conditioned._evenly_chosen(many[:32]) == many[:32]
+    assert run_maker._evenly_chosen(many[:32]) == many[:32]
 
 
 def test_a_robot_that_travels_stays_one():
