@@ -9,13 +9,13 @@ import pytest
 
 from armid.cluster.tree import WIDTH, groups, is_branch, tree_sum
 from armid.cluster.workers import InProcess
+from armid.estimation import run_maker as conditioned
 from armid.estimation.folds import left_out_logs, left_out_motions
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.reversals import classed_information
 from armid.estimation.run import Run, each_run, gathered, information_of
 from armid.estimation.runs import Pile, RunsElsewhere, lengths_of, map_runs
 from armid.identifiability.base import base_parameters
-from armid.identification import conditioned
 from armid.information.information import total
 from armid.logs.log import Conditions
 from armid.robot.load import load_robot
