@@ -51,8 +51,8 @@ COUNTED = {
     "crossing calls": "distinct pairs of a function and one of another room that it calls",
     "structural base": "times rows at random samples are evaluated for one: real computations, not look-ups",
     "log put on its grid": "times a log, or a part of it, is brought to even steps",
-    "log conditioned": "times a log, or a part of it, is filtered and differentiated as a whole: once for its health, once for "
-    "its training and its held-out part each, and once for each other cut-off that the sensitivity asks for",
+    "log conditioned": "passes over a log that filter and differentiate it: one for its health, its training and its held-out "
+    "part, each row once, and one for each other cut-off that the sensitivity asks for",
 }
 """What each row of the table counts."""
 

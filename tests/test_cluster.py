@@ -162,7 +162,7 @@ def test_ways_friction_turns_around_and_other_cutoffs_are_tried_by_the_workers(c
     def never(*_):
         raise AssertionError("the motion that choices rest on is gone through by whoever read it")
 
-    monkeypatch.setattr("armid.identification.prepare._Turnings.__call__", never)
+    monkeypatch.setattr("armid.identification.turning._Turnings.__call__", never)
     monkeypatch.setattr("armid.identification.sensitivity._ClassedRows.__call__", never)
     same_result(here, armid.identify(place / "elbow.yaml", several, **words, cluster=client))
 

@@ -12,11 +12,12 @@ import pytest
 import armid
 from armid.documents import plain
 from armid.errors import InputError, UnknownNameError
+from armid.estimation import determined
 from armid.estimation import runs as shelf
 from armid.estimation.run import information_of, summed
 from armid.estimation.runs import Runs, RunShelf, map_runs, thinned_runs
 from armid.identifiability import structure
-from armid.identification import fit, pipeline, prepare
+from armid.identification import pipeline, prepare
 from armid.identification.thresholds import THRESHOLDS
 from armid.identification.torque_error import joint_errors
 from armid.logs import recording
@@ -344,4 +345,4 @@ def test_a_log_too_long_for_memory_gives_the_same_numbers(place, tmp_path, monke
 def test_usable_base_counts_rows(place, result):
     few = replace(result.information, channels=tuple(replace(c, count=1.0) for c in result.information.channels))
     with pytest.raises(armid.ArmidError, match="rows for"):
-        fit.usable_base((), few, result.estimate.base)
+        determined.usable_base((), few, result.estimate.base)

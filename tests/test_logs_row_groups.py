@@ -10,10 +10,11 @@ import pytest
 
 from armid.logs import recording as recordings
 from armid.logs import row_groups
+from armid.logs.checked import referenced
 from armid.logs.conditioning import stream as streaming
 from armid.logs.conditioning import windows
 from armid.logs.conditioning.settings import Conditioning
-from armid.logs.recording import open_recording, referenced
+from armid.logs.recording import open_recording
 from armid.robot.load import load_robot
 
 RATE, ROWS, JOINTS = 500.0, 32_000, 3

@@ -21,7 +21,7 @@ from armid.design.statement import DesignSettings
 from armid.errors import InputError
 from armid.fleets.fleet import Fleet, summed_up
 from armid.identification.compare import compare
-from armid.identification.records import STEP_SHARES, ResultProvenance
+from armid.identification.origins import STEP_SHARES, ResultProvenance
 from armid.identification.result import Result
 from armid.identification.torque_error import JointErrors, TorqueErrors
 from armid.identification.uses import uses_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from armid.identification.records import CommandRecord
+    from armid.identification.origins import CommandRecord
     from armid.identification.result import Result
     from armid.studies.hand_over import HandOver
 
@@ -32,7 +32,7 @@ def command_record(known: Iterable[str] = ()) -> CommandRecord:
     Args:
         known: paths whose hashes are recorded elsewhere already (robot and logs); they are not read again.
     """
-    from armid.identification.records import CommandRecord
+    from armid.identification.origins import CommandRecord
 
     skip = {Path(path).absolute() for path in known}
     files = [name for name in dict.fromkeys(named_files(ARGUMENTS.get())) if Path(name).absolute() not in skip]

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source, with_torque_source
 from armid.estimation.run import Run, each_run
 from armid.identifiability.base import BaseParameters
@@ -60,6 +64,12 @@ def usable_base(
     return excited_base(information), intended if intended is not None and excited(
         information, intended
     ) else structural
+
+
+def noise_left(information: Information, structural: BaseParameters, intended: BaseParameters | None) -> FloatArray:
+    """Standard deviation of what the free fit to rows leaves, by channel; arguments as for `usable_base`."""
+    base, _ = usable_base((), information, structural, intended)
+    return np.array(list(WeightedLeastSquares().quick(information, base)[1].values()))
 
 
 def _one_each(runs: Sequence[Run]) -> tuple[Run, ...]:

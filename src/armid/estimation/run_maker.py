@@ -16,7 +16,8 @@ from armid.estimation.run import Run
 from armid.estimation.runs import Pile, RunsElsewhere, RunShelf
 from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.logs.log import Channel
-from armid.logs.recording import Recording, RecordingReference
+from armid.logs.recording import Recording
+from armid.logs.references import RecordingReference
 from armid.logs.row_groups import RowGroup
 from armid.logs.samples import Samples
 from armid.notes import Note

@@ -12,9 +12,11 @@ from typing import Any
 from armid.cluster.tree import group_sizes
 from armid.cluster.workers import in_order, open_workers
 from armid.errors import ArmidError
-from armid.identification.records import STEP_SHARES
+from armid.identification.origins import STEP_SHARES
+from armid.logs.checked import checked_file, recording_of, referenced
 from armid.logs.read import ReadOptions
-from armid.logs.recording import CheckedFile, Recording, checked_file, open_recording, recording_of, referenced
+from armid.logs.recording import Recording, open_recording
+from armid.logs.references import CheckedFile
 from armid.robot.robot import Robot
 
 Progress = Callable[[str], None]

@@ -25,9 +25,10 @@ from armid.identification.fit import condition_numbers, consistent_prior, effect
 from armid.identification.gate import judge
 from armid.identification.metrics import NOMINAL, RIGID, has_masses, nominal_models
 from armid.identification.motion import JointMotion
+from armid.identification.origins import result_provenance
 from armid.identification.plausibility import plausibility_checks
 from armid.identification.provenance import check_new
-from armid.identification.records import Sensitivity, result_provenance
+from armid.identification.records import Sensitivity
 from armid.identification.result import Result
 from armid.identification.thresholds import NEGLIGIBLE_ERROR, TOLERATED_RATIO
 from armid.identification.torque_error import JointErrors, TorqueErrors

@@ -28,9 +28,10 @@ from armid.identification.gravity import GravityDirection, with_gravity
 from armid.identification.half_tick import HeldTorque
 from armid.identification.judged import judged
 from armid.identification.mistakes import mistakes
+from armid.identification.origins import LogRecord
 from armid.identification.prepare import drive_gains, in_torque_units, prepared
 from armid.identification.provenance import check_apart, check_new, log_record, provenance
-from armid.identification.records import FrictionShapes, LogRecord
+from armid.identification.records import FrictionShapes
 from armid.identification.result import Result
 from armid.identification.sensitivity import cutoff_check, cutoff_moves, sensitivities, widened_by_cutoff
 from armid.identification.settings import Identification, Method

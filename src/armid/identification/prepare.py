@@ -15,7 +15,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.cluster.workers import Workers
 from armid.errors import InputError
-from armid.estimation.determined import described_structure, structure_of, usable_base
+from armid.estimation.determined import described_structure, noise_left, structure_of, usable_base
 from armid.estimation.run import Run, information_of
 from armid.estimation.run_maker import RunMaker, choice_runs, choice_samples, in_torque, resolved_for
 from armid.estimation.runs import map_runs
@@ -24,7 +24,7 @@ from armid.identification.data import Data
 from armid.identification.gains import DriveGains, DriveGainSearch
 from armid.identification.settings import Identification
 from armid.identification.temperature import run_temperatures
-from armid.identification.turning import noise_left, turning_notes, turning_of
+from armid.identification.turning import turning_notes, turning_of
 from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.logs.log import Channel
 from armid.logs.recording import Recording

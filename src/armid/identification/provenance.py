@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from armid.errors import InputError
-from armid.identification.records import STEP_SHARES, LogRecord, ResultProvenance, result_provenance
+from armid.identification.origins import STEP_SHARES, LogRecord, ResultProvenance, result_provenance
 from armid.identification.settings import Identification
 from armid.logs.log import Log
 from armid.logs.recording import Recording

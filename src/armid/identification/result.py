@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,13 +20,15 @@ from armid.estimation.estimate import NORMAL_95, Estimate
 from armid.identification.evidence import Evidence
 from armid.identification.faults import Fault, faults_table, listed_faults
 from armid.identification.held_out import UNDETERMINED
-from armid.identification.records import FrictionShapes, Gain, ResolvedConditioning, ResultProvenance, Sensitivity
+from armid.identification.origins import ResultProvenance
+from armid.identification.records import FrictionShapes, Gain, ResolvedConditioning, Sensitivity
+from armid.identification.result_tables import error_table, friction_tables, said, sentences
 from armid.identification.sensors import Imperfections
 from armid.identification.torque_error import JointErrors
 from armid.information.information import Information
 from armid.notes import Note
 from armid.outcome import Check, Listing, Outcome, Verdict
-from armid.page import Cell, Table
+from armid.page import Table
 from armid.parameters.effects import Effects
 from armid.parameters.inertial import N_INERTIAL
 from armid.robot.robot import Robot
@@ -37,9 +38,6 @@ _DRIVE_QUANTITIES = ("rotor_inertia", "viscous", "coulomb", "offset")
 """Parameters of a joint that its drive can hold."""
 
 _NOT_JUDGED = "no conditions were checked: nothing shows that it may be used"
-
-_SAID_ALOUD = ("bounds-active", "bound-broken", "geometry-missing", "not-converged")
-"""Notes on the bodies that belong into a summary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,84 +320,12 @@ class Result(Outcome):
         faults = (faults_table(self.suspects),) if self.suspects else ()
         beside = () if self.imperfections is None else (self.imperfections.table(),)
         return (
-            self._error_table(),
-            *self._friction_tables(),
+            error_table(self, self._motions()),
+            *friction_tables(self.friction),
             *beside,
             *faults,
-            *(said(text) for text in self._sentences()),
+            *(said(text) for text in sentences(self)),
         )
-
-    def _error_table(self) -> Table:
-        cutoff = self.conditioning.torque_cutoff_hz
-        filtered = f", low-passed at {cutoff:.3g} Hz; 'raw' is against the unfiltered torque" if cutoff else ""
-        motions = self._motions()
-        return Table(
-            (
-                "joint",
-                "train RMSE",
-                "held-out RMSE",
-                "in motion",
-                "at rest",
-                "held-out raw",
-                "relative",
-                "unconstrained",
-                "verdict",
-            ),
-            tuple(
-                (
-                    joint.name,
-                    joint.train.rmse,
-                    joint.held_out.rmse,
-                    _known(motions.get(joint.name, {}).get("rmse_moving")),
-                    _known(motions.get(joint.name, {}).get("rmse_rest")),
-                    joint.held_out.rmse_raw,
-                    f"{100 * joint.held_out.relative:.1f} %",
-                    raw.held_out.rmse,
-                    str(self.joint_verdict(joint.name)),
-                )
-                for joint, raw in zip(self.joints, self.joints_raw, strict=True)
-            ),
-            caption=f"torque in N m (N for prismatic joints){filtered}; 'at rest' is what is beyond the friction that can hold",
-        )
-
-    def _friction_tables(self) -> tuple[Table, ...]:
-        """Whether the shapes of friction pay, and what they are."""
-        if self.friction is None:
-            return ()
-        quantities = tuple(dict.fromkeys(key for found in self.friction.joints.values() for key in found))
-        worth = {row.name: row for row in self.friction.held_out}
-        rows: list[tuple[Cell, ...]] = []
-        for name, found in self.friction.joints.items():
-            row = worth.get(name)
-            errors: tuple[Cell, ...] = (None, None, "") if row is None else (row.rmse_linear, row.rmse, row.word)
-            values = (
-                f"{m.value:.3g} +- {m.standard_deviation:.1g}" if m.standard_deviation < inf else f"({m.value:.3g})"
-                for m in (found[key] for key in quantities if key in found)
-            )
-            cells = dict(zip((key for key in quantities if key in found), values, strict=True))
-            rows.append((name, *errors, *(cells.get(key, "") for key in quantities)))
-        title = f"friction with {', '.join(self.friction.shapes)} beside linear friction, held-out RMSE"
-        return (Table(("joint", "linear", "with shape", "", *quantities), tuple(rows), caption=title),)
-
-    def _sentences(self) -> list[str]:
-        """What parameters and bodies rest on, one sentence each."""
-        c, k = self.consistent, self.certificates
-        count = Counter(c.determined_by)
-        proof = f", at least {k.mass_matrix_bound:.3g} anywhere (proven)" if k.proven else ", not proven elsewhere"
-        essential = self.sensitivity.essential
-        out = []
-        if essential is not None:
-            price = essential.removals[-1].held_out_error if essential.removals else 1.0
-            out.append(
-                f"{len(essential.kept)} of {len(self.estimate)} base parameters are essential by {essential.rule}; without the "
-                f"others the held-out error is {price:.3f} times as large"
-            )
-        out.append(
-            f"physically consistent by {c.method}, regularisation {c.regulariser}: {count['data']} parameters determined by the "
-            f"data, {count['both']} by data and regularisation, {count['prior']} by regularisation alone"
-        )
-        out.append(f"smallest eigenvalue of M(q) {k.mass_matrix:.3g} sampled{proof}")
-        return out + [note.message for note in c.notes if note.code in _SAID_ALOUD]
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes the folder that `load_result` reads, whole or not at all; an earlier result there is replaced."""
@@ -421,16 +347,6 @@ class Result(Outcome):
         written = import_module("armid.export.export").export_file(self, Path(path), force=force)
         files: tuple[Path, ...] = written.files
         return files
-
-
-def _known(value: float | None) -> float | None:
-    """None for what is not known, or NaN."""
-    return None if value is None or value != value else value
-
-
-def said(text: str) -> Table:
-    """A sentence among tables."""
-    return Table((), (), caption=text)
 
 
 def combination(terms: Mapping[str, float]) -> str:

@@ -29,7 +29,8 @@ from armid.identifiability.rank import RankDecision
 from armid.identification.evidence import Evidence
 from armid.identification.faults import Fault
 from armid.identification.gate import checks_of
-from armid.identification.records import FrictionShapes, Gain, ResolvedConditioning, ResultProvenance, Sensitivity
+from armid.identification.origins import ResultProvenance
+from armid.identification.records import FrictionShapes, Gain, ResolvedConditioning, Sensitivity
 from armid.identification.result import Result
 from armid.identification.sensor_file import sensor_text
 from armid.identification.sensors import Imperfections

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from armid.arrays import FloatArray
 from armid.cluster.workers import Workers
-from armid.estimation.determined import described_structure, usable_base
-from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.determined import described_structure, noise_left
 from armid.estimation.run import Run, information_of
 from armid.estimation.run_maker import RunMaker, choice_runs, choice_sum, in_torque
 from armid.estimation.runs import map_runs
@@ -102,12 +100,6 @@ def turning_notes(robot: Robot, shapes: Shapes) -> tuple[Note, ...]:
 
 _TURNING = ("presliding", "friction-width")
 """Codes of the notes about how friction turns around."""
-
-
-def noise_left(information: Information, structural: BaseParameters, intended: BaseParameters | None) -> FloatArray:
-    """The same from what the runs tell."""
-    base, _ = usable_base((), information, structural, intended)
-    return np.array(list(WeightedLeastSquares().quick(information, base)[1].values()))
 
 
 @dataclass(frozen=True, eq=False)

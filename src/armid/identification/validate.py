@@ -27,7 +27,8 @@ from armid.identification.metrics import CONSISTENT, FREE, Predicted, has_masses
 from armid.identification.provenance import log_record
 from armid.identification.records import ResolvedConditioning
 from armid.identification.request import Source, listed, opened
-from armid.identification.result import Result, load_result, said
+from armid.identification.result import Result, load_result
+from armid.identification.result_tables import said
 from armid.identification.torque_error import JointErrors, TorqueErrors
 from armid.logs.conditioning import Conditioning, Differentiator, FilterKind, VelocitySource
 from armid.logs.log import Channel

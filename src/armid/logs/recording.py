@@ -16,10 +16,12 @@ from armid.logs.conditioning.held import HeldGrid, log_bytes
 from armid.logs.conditioning.repetitions import Repetition, repetition
 from armid.logs.conditioning.settings import Conditioning
 from armid.logs.conditioning.stream import RowChange, StreamedGrid
+from armid.logs.facts import Extent, Facts, LogFacts, extents_at, facts_of
 from armid.logs.health.find import held_findings, streamed_findings
 from armid.logs.health.refuse import refuse_notes
-from armid.logs.log import MEASURED_TORQUES, Channel, Clock, Conditions, Log, LogSource, matched
+from armid.logs.log import Channel, Log, matched
 from armid.logs.read import LogStream, ReadOptions, joined_logs, open_log
+from armid.logs.references import RecordingReference
 from armid.logs.row_groups import RowGroup, row_groups
 from armid.logs.samples import Samples, concatenated, with_context
 from armid.memory import give_back, share_heap
@@ -38,49 +40,7 @@ PIECE_ROWS = 1 << 15
 """Rows read at a time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
-    """Rows of a recording.
-
-    Args:
-        first, last: of the file, counted from 0; last is not in.
-        start_s, end_s: time of the first and the last of them [s].
-    """
-
-    first: int
-    last: int
-    start_s: float
-    end_s: float
-
-    def at(self, fraction: float) -> float:
-        """The time after a fraction of it [s]."""
-        return self.start_s + fraction * (self.end_s - self.start_s)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LogFacts:
-    """What a recording is, apart from its numbers.
-
-    Args:
-        joints: names, in the robot's order.
-        channels: what was recorded.
-        clock: what its time rests on.
-        conditions: of the run.
-        source: files with their hashes.
-        notes: of reader and health check.
-        checked: whether its health was checked.
-    """
-
-    joints: tuple[str, ...]
-    channels: tuple[Channel, ...]
-    clock: Clock
-    conditions: Conditions
-    source: LogSource
-    notes: tuple[Note, ...]
-    checked: bool
-
-
-class Recording:
+class Recording(Facts):
     """A log ready to be conditioned.
 
     Made by `open_recording`. A log of up to `HELD_BYTES` is put on its even grid once, and grid and samples are shared by
@@ -106,9 +66,8 @@ class Recording:
         self._earlier = earlier
         self.reference = reference
         self.robot = robot
+        super().__init__(extent, facts)
         self._span = span
-        self._extent = extent
-        self._facts = facts
         self._resolved: dict[Conditioning, tuple[Conditioning, tuple[Note, ...]]] = {}
         self._looked = False
         self._repetition: Repetition | None = None
@@ -120,40 +79,6 @@ class Recording:
         return self._span.name
 
     @property
-    def joints(self) -> tuple[str, ...]:
-        return self._facts.joints
-
-    @property
-    def channels(self) -> tuple[Channel, ...]:
-        """What was recorded."""
-        return self._facts.channels
-
-    @property
-    def torques(self) -> tuple[Channel, ...]:
-        """The torque channels it has, preferred first."""
-        return tuple(channel for channel in MEASURED_TORQUES if channel in self.channels)
-
-    @property
-    def conditions(self) -> Conditions:
-        """Of the run."""
-        return self._facts.conditions
-
-    @property
-    def source(self) -> LogSource:
-        """Files with the SHA-256 of their bytes."""
-        return self._facts.source
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What reader and health check found; of the whole log, in every part of it."""
-        return self._facts.notes
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing was found that keeps it from being used."""
-        return not any(note.severity is Severity.ERROR for note in self.notes)
-
-    @property
     def streamed(self) -> bool:
         """Whether it is too long to be held."""
         return isinstance(self._grid, StreamedGrid)
@@ -162,28 +87,6 @@ class Recording:
     def is_later_part(self) -> bool:
         """Whether it is what was cut off the end of another one."""
         return self._earlier is not None
-
-    @property
-    def start_s(self) -> float:
-        """Time of the first row [s]."""
-        return self._extent.start_s
-
-    @property
-    def end_s(self) -> float:
-        """Time of the last row [s]."""
-        return self._extent.end_s
-
-    @property
-    def duration(self) -> float:
-        """From the first to the last row [s]."""
-        return self.end_s - self.start_s
-
-    def __len__(self) -> int:
-        """Rows as recorded."""
-        return self._extent.last - self._extent.first
-
-    def __contains__(self, channel: object) -> bool:
-        return channel in self.channels
 
     def __repr__(self) -> str:
         how = "streamed" if self.streamed else "held"
@@ -247,7 +150,7 @@ class Recording:
         spans = halves(self._span, cut)
         self._grid.divide(spans)
         known = None if self.reference is None else self.reference.halves(fraction)
-        extents = _extents_at(self._times(), self._extent, cut) if known is None else known.extents
+        extents = extents_at(self._times(), self._extent, cut) if known is None else known.extents
         there = [None if self.reference is None else self.reference.then("split", (fraction,), k) for k in range(2)]
         grid, earlier = self._grid, self._earlier
         first = Recording(grid, self.robot, spans[0], extents[0], self._facts, earlier=earlier, reference=there[0])
@@ -304,8 +207,8 @@ class Recording:
         """What was recorded from one time to another [s]."""
         span = Span(self.name, max(start_s, self._span.start), min(stop_s, self._span.stop))
         self._grid.divide((span,))
-        _, later = _extents_at(self._times(), self._extent, span.start)
-        own, _ = _extents_at(self._times(), later, span.stop)
+        _, later = extents_at(self._times(), self._extent, span.start)
+        own, _ = extents_at(self._times(), later, span.stop)
         there = None if self.reference is None else self.reference.then("between", (start_s, stop_s))
         return Recording(self._grid, self.robot, span, own, self._facts, earlier=self._earlier, reference=there)
 
@@ -515,157 +418,6 @@ def open_recording(
     return _held(log, robot, load, check=check, fraction=fraction)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CheckedFile:
-    """What is known of a recording that was read and checked once: enough to use it later, or on another machine.
-
-    Args:
-        source: path as it was given.
-        name: of the recording.
-        facts: what it is and what was found.
-        extent: its rows and times.
-        streamed: whether it is too long to be held.
-        steps: quantiles of the steps of its clock [s].
-        halves: what is known of its two parts, when it is going to be split.
-    """
-
-    source: str
-    name: str
-    facts: LogFacts
-    extent: Extent
-    streamed: bool = False
-    steps: tuple[float, ...] = ()
-    halves: Halves | None = None
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Halves:
-    """The two parts of a recording that is split.
-
-    Args:
-        fraction: of the time in the first.
-        extents: rows and times of both.
-        steps: quantiles of the steps of their clocks [s].
-    """
-
-    fraction: float
-    extents: tuple[Extent, Extent]
-    steps: tuple[tuple[float, ...], tuple[float, ...]]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RecordingReference:
-    """Where a recording can be had again, also on another machine that reads the same file.
-
-    Args:
-        checked: the file.
-        options: as for the check.
-        steps: what was done with it since: method of `Recording`, arguments, and which of several parts it gave.
-    """
-
-    checked: CheckedFile
-    options: ReadOptions | None = None
-    steps: tuple[tuple[str, tuple[float, ...], int | None], ...] = ()
-
-    def then(self, method: str, arguments: tuple[float, ...] = (), part: int | None = None) -> RecordingReference:
-        """The reference of what a method gives."""
-        return replace(self, steps=(*self.steps, (method, arguments, part)))
-
-    def halves(self, fraction: float) -> Halves | None:
-        """What is known of the parts of the whole file, split there."""
-        known = self.checked.halves
-        return known if known is not None and known.fraction == fraction and not self.steps else None
-
-    def opened(self, robot: Robot) -> Recording:
-        """The recording.
-
-        Args:
-            robot: as for the check.
-        """
-        return self.of(recording_of(self.checked, robot, options=self.options))
-
-    def of(self, whole: Recording) -> Recording:
-        """The recording from that of the whole file."""
-        recording = whole
-        for method, arguments, part in self.steps:
-            made = getattr(recording, method)(*arguments)
-            recording = made if part is None else made[part]
-        return recording
-
-
-def referenced(recording: Recording, path: str, options: ReadOptions | None) -> Recording:
-    """A whole recording that others can read from its file as well; only of one too long to be held this is of use.
-
-    Args:
-        recording: as `open_recording` made it.
-        path, options: of the file.
-    """
-    known = CheckedFile(
-        source=path, name=recording.name, facts=recording._facts, extent=recording._extent, streamed=recording.streamed
-    )
-    recording.reference = RecordingReference(checked=known, options=options)
-    return recording
-
-
-def checked_file(
-    source: str | Path,
-    robot: Robot,
-    *,
-    options: ReadOptions | None = None,
-    fraction: float | None = None,
-    shares: Sequence[float] = (),
-) -> CheckedFile:
-    """Reads and checks a recording and keeps what is known of it.
-
-    Args:
-        source, robot, options: as `open_recording` takes them.
-        fraction: of the time, where it is going to be split.
-        shares: for `Recording.clock_steps`.
-
-    Raises:
-        InputError: unreadable, or not understood.
-    """
-    found = open_recording(source, robot, options=options, fraction=fraction)
-    known = None
-    if fraction is not None and len(found) > 1:
-        first, last = found.split(fraction)
-        known = Halves(
-            fraction=fraction,
-            extents=(first._extent, last._extent),
-            steps=(first.clock_steps(shares), last.clock_steps(shares)),
-        )
-    return CheckedFile(
-        source=str(source),
-        name=found.name,
-        facts=found._facts,
-        extent=found._extent,
-        streamed=found.streamed,
-        steps=found.clock_steps(shares),
-        halves=known,
-    )
-
-
-def recording_of(checked: CheckedFile, robot: Robot, *, options: ReadOptions | None = None) -> Recording:
-    """The recording itself; its numbers are read when they are needed.
-
-    Args:
-        checked: what is known of it.
-        robot, options: as for the check.
-    """
-
-    def stream() -> LogStream:
-        return open_log(checked.source, robot, options=options).knowing(checked.facts.source)
-
-    def load() -> Log:
-        return joined_logs(list(stream().chunks(PIECE_ROWS)))
-
-    reference = RecordingReference(checked=checked, options=options)
-    grid = StreamedGrid(stream(), robot) if checked.streamed else HeldGrid(load)
-    made = Recording(grid, robot, Span(checked.name), checked.extent, checked.facts, reference=reference)
-    made._steps = checked.steps
-    return made
-
-
 def _let_go(held: list[Log], rest: Iterator[Log]) -> Iterator[Log]:
     """The pieces held, each let go as it is handed on, and those to come."""
     while held:
@@ -682,7 +434,7 @@ def _held(log: Log, robot: Robot, load: Callable[[], Log], *, check: bool, fract
     parts = () if fraction is None else halves(span, extent.at(fraction))
     grid.divide(parts)
     found = held_findings(log, robot, grid, parts) if check else ()
-    facts = _facts_of(log.with_notes(found), checked=check or log.checked)
+    facts = facts_of(log.with_notes(found), checked=check or log.checked)
     return Recording(grid, robot, span, extent, facts)
 
 
@@ -697,7 +449,7 @@ def _streamed(stream: LogStream, robot: Robot, pieces: Iterator[Log], *, check: 
     assert tally.begin is not None  # a stream without samples raises
     whole = replace(tally.begin, source=stream.provenance(), notes=()).with_notes((*stream.notes, *found))
     extent = Extent(first=0, last=tally.rows, start_s=float(whole.time[0]), end_s=tally.end_s)
-    return Recording(StreamedGrid(stream, robot), robot, Span(whole.name), extent, _facts_of(whole, checked=check))
+    return Recording(StreamedGrid(stream, robot), robot, Span(whole.name), extent, facts_of(whole, checked=check))
 
 
 @dataclass(eq=False)
@@ -715,36 +467,3 @@ class _Tally:
             self.rows += len(piece)
             self.end_s = float(piece.time[-1])
             yield piece
-
-
-def _facts_of(log: Log, *, checked: bool) -> LogFacts:
-    return LogFacts(
-        joints=log.joints,
-        channels=tuple(log.channels),
-        clock=log.clock,
-        conditions=log.conditions,
-        source=log.source,
-        notes=log.notes,
-        checked=checked,
-    )
-
-
-def _extents_at(times: Iterable[FloatArray], whole: Extent, cut: float) -> tuple[Extent, Extent]:
-    """The rows before and from the first on that is not before `cut` [s]; time steps back now and then."""
-    seen, latest, before = 0, -np.inf, whole.start_s
-    for piece in times:
-        own = piece[max(whole.first - seen, 0) : max(whole.last - seen, 0)]
-        if len(own):
-            running = np.maximum(np.maximum.accumulate(own), latest)
-            k = int(np.searchsorted(running, cut))
-            if k < len(own):
-                row = max(seen, whole.first) + k
-                before = float(own[k - 1]) if k else before
-                return (
-                    Extent(first=whole.first, last=row, start_s=whole.start_s, end_s=before),
-                    Extent(first=row, last=whole.last, start_s=float(own[k]), end_s=whole.end_s),
-                )
-            latest, before = float(running[-1]), float(own[-1])
-        seen += len(piece)
-    end = Extent(first=whole.last, last=whole.last, start_s=whole.end_s, end_s=whole.end_s)
-    return whole, end

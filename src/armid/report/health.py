@@ -8,7 +8,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.identification.motion import JointMotion
-from armid.identification.records import STEP_SHARES, LogRecord
+from armid.identification.origins import STEP_SHARES, LogRecord
 from armid.identification.result import Result
 from armid.page import Figure, Table
 from armid.report import plots

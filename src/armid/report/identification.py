@@ -12,7 +12,8 @@ import numpy as np
 from armid.identification.chosen import Parameters, standard_values
 from armid.identification.combine import joint_errors
 from armid.identification.faults import Answer, faults_table
-from armid.identification.records import CommandRecord, CrossValidated, LogRecord
+from armid.identification.origins import CommandRecord, LogRecord
+from armid.identification.records import CrossValidated
 from armid.identification.result import Result
 from armid.identification.validate import Validation
 from armid.outcome import Check

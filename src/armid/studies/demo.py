@@ -20,8 +20,8 @@ from armid.design.motion import Design
 from armid.documents import plain
 from armid.export.export import Export, Format, export_result
 from armid.folders import answer_folder
+from armid.identification.origins import CommandRecord
 from armid.identification.pipeline import Identification, run_identification
-from armid.identification.records import CommandRecord
 from armid.identification.result import Result
 from armid.kernels.compiled import thread_count
 from armid.logs.check import read_log
