@@ -148,3 +148,12 @@ def test_a_joint_that_rests_and_sets_out_did_not_stand_still_by_itself():
     waiting = np.concatenate([q[:turn, ELBOW], np.full(600, q[turn, ELBOW]), q[turn:, ELBOW]])[: len(q)]
     q[:, ELBOW] = waiting
     assert frozen(replace(log, channels={Channel.POSITION: q, TAU: log[TAU]})) == []
+
+
+def test_a_coarse_torque_that_drops_out_in_a_tenth_of_its_rows_is_half_dead():
+    log = sensed("coarse and fast")
+    tau = np.array(log[TAU])
+    assert not [note for note in check_log(log, arm()).notes if note.code == "half-dead"]
+    tau[np.random.default_rng(7).random(len(tau)) < 0.1, ELBOW] = 0.0
+    (note,) = (note for note in check_log(torques(log, tau), arm()).notes if note.code == "half-dead")
+    assert note.subject == "elbow"

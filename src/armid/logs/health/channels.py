@@ -209,7 +209,7 @@ def _half_dead(log: Log, channel: Channel, j: int) -> Iterator[Note]:
     if len(x) == 0 or zero <= ZERO_SHARE * len(x):
         return
     _, counts = np.unique(x[(x != 0.0) & np.isfinite(x)], return_counts=True)
-    if zero > ZERO_UNUSUAL * counts.max(initial=0):
+    if zero > ZERO_UNUSUAL * counts.max(initial=0) or _drops(x) > ZERO_SHARE * len(x):
         yield finding(
             "half-dead",
             Severity.ERROR,
@@ -217,6 +217,16 @@ def _half_dead(log: Log, channel: Channel, j: int) -> Iterator[Note]:
             f"{channel.value} is exactly zero in {share(zero / len(x))} of the rows in which the joint moves",
             "its sensor or bus drops out: mend it, or leave those rows out with `rows`",
         )
+
+
+def _drops(x: FloatArray) -> int:
+    """Zeros between two values far from zero on one side of it: a coarse channel comes to zero by steps."""
+    steps = np.abs(np.diff(x[(x != 0.0) & np.isfinite(x)]))
+    if len(steps) == 0:
+        return 0
+    far = 2.0 * float(np.quantile(steps, 0.95))
+    before, after = x[:-2], x[2:]
+    return int(np.sum((x[1:-1] == 0.0) & (np.abs(before) > far) & (np.abs(after) > far) & (before * after > 0.0)))
 
 
 def _is_extreme(values: FloatArray, row: int) -> bool:
