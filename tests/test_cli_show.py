@@ -107,6 +107,8 @@ def test_command_shows_a_trajectory_and_poses(tmp_path: Path):
     result = json.loads(outcome.stdout)
     assert result["url"].startswith("http://127.0.0.1:")
     assert result["duration"] == 8.0
+    # Every address that is printed can be opened: one without the token is refused.
+    assert all("token=" in line for line in outcome.stderr.splitlines() if "127.0.0.1" in line)
     names = load_robot("iiwa14").joint_names
     table = tmp_path / "poses.csv"
     table.write_text(

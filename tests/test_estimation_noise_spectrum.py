@@ -56,3 +56,15 @@ def test_intervals_of_a_short_slow_motion_cover():
         inside, outside = estimate.interval()
         hits += (inside < arm.truth) & (arm.truth < outside)
     assert 0.9 <= hits.mean() / runs <= 0.99
+
+
+def test_a_fit_that_takes_everything_is_not_taken_for_quiet():
+    arm = case(count=600, rate=75.0)
+    run = arm.run(coloured(np.random.default_rng(1), arm.clean.shape, 0.3))
+    estimate = WeightedLeastSquares().fit(information_of([run]), arm.base)
+    B = bread(information_of([run]).select(arm.base.independent), estimate.sigma)
+    stretches = stretches_of([run], estimate.standard, estimate.sigma)
+    spectrum = noise_spectrum(stretches, [run], estimate, 1e9 * B, repeated=ONCE)
+    models = noise_spectrum(stretches, [run], estimate, B, repeated=ONCE).models(24)
+    for loud, usual in zip(spectrum.models(24), models, strict=True):
+        assert loud.variance() > 10.0 * usual.variance()

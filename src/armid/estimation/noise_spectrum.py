@@ -97,6 +97,9 @@ def noise_spectrum(
     left = count - repeated[:, np.newaxis] * taken + np.zeros_like(power)
     width = round(_POOLED * max(1.0, _GRID * len(stretches) / count))
     heard = left > _EMPTY * count
+    # A fit with as many parameters as samples leaves nothing anywhere: what little there is then counts at its least share.
+    deaf = ~heard.any(axis=1)
+    left[deaf], heard[deaf] = _EMPTY * count, True
     return NoiseSpectrum(np.where(heard, power, 0.0), np.where(heard, left, 0.0), count, width)
 
 

@@ -6,6 +6,7 @@ import sys
 import time
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any, Self
 
@@ -195,8 +196,8 @@ class Preview:
             raise MissingDependencyError("viser", "the 3D preview", "view") from None
         self.show = show
         guard = Guard(LOOPBACK)
-        # The library prints a banner of its own; stdout belongs to the machine-readable result.
-        with redirect_stdout(sys.stderr), guarding(guard):
+        # The library prints a banner of its own, with an address that lacks the token and is refused.
+        with redirect_stdout(StringIO()), guarding(guard):
             self.server = viser.ViserServer(
                 host=LOOPBACK, port=port or _free_port(), verbose=False, label=show.robot.name
             )

@@ -21,10 +21,6 @@ FRAME_PLANE = 4  # frame a, -, offset, normal x y z: normal . p >= offset
 FRAME_ROLL = 5  # frame a, camera b, bound, +1 lower or -1 upper
 FRAME_PITCH = 6
 
-_GOLDEN = 0.6180339887498949
-_BOX_STEPS = 28
-"""Golden sections: 0.618^28 = 1e-6 of a link's length, micrometres."""
-
 _TINY = 1e-12
 
 
@@ -112,12 +108,12 @@ def pull_points(
     """
     for k in range(len(samples)):
         i = samples[k]
-        _pull(links[k, 0], first[k], normals[k], weights[k], axes[i], origins[i], turns, gradient[i])
-        _pull(links[k, 1], second[k], normals[k], -weights[k], axes[i], origins[i], turns, gradient[i])
+        pull(links[k, 0], first[k], normals[k], weights[k], axes[i], origins[i], turns, gradient[i])
+        pull(links[k, 1], second[k], normals[k], -weights[k], axes[i], origins[i], turns, gradient[i])
 
 
 @compiled(nogil=True)
-def _place_capsules(R: Any, p: Any, capsules: Any, links: Any, ends: Any) -> None:
+def place_capsules(R: Any, p: Any, capsules: Any, links: Any, ends: Any) -> None:
     """World end points of all capsules, shape [n_capsules, 6]. Plain indices: a slice costs more than what it is used for."""
     for c in range(len(capsules)):
         k = links[c]
@@ -160,69 +156,7 @@ def _closest_on_segments(ends: Any, a: int, b: int, pa: Any, pb: Any) -> None:
 
 
 @compiled(nogil=True)
-def _box_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float) -> float:
-    """Signed distance of a point in box axes from a box with these half edges; negative inside."""
-    dx, dy, dz = abs(x) - hx, abs(y) - hy, abs(z) - hz
-    ox, oy, oz = max(dx, 0.0), max(dy, 0.0), max(dz, 0.0)
-    return np.sqrt(ox * ox + oy * oy + oz * oz) + min(max(dx, max(dy, dz)), 0.0)
-
-
-@compiled(nogil=True)
-def _segment_to_box(ends: Any, a: int, boxes: Any, b: int, pa: Any, normal: Any) -> float:
-    """Least signed distance of a capsule's segment from a box, where it is (pa), and the direction away from the box.
-
-    The signed distance from a convex body is convex along a line, so golden sections find its minimum.
-    """
-    x0, y0, z0 = ends[a, 0] - boxes[b, 9], ends[a, 1] - boxes[b, 10], ends[a, 2] - boxes[b, 11]
-    ux, uy, uz = ends[a, 3] - ends[a, 0], ends[a, 4] - ends[a, 1], ends[a, 5] - ends[a, 2]
-    # Into box axes: the rows of the transposed rotation.
-    lx = boxes[b, 0] * x0 + boxes[b, 3] * y0 + boxes[b, 6] * z0
-    ly = boxes[b, 1] * x0 + boxes[b, 4] * y0 + boxes[b, 7] * z0
-    lz = boxes[b, 2] * x0 + boxes[b, 5] * y0 + boxes[b, 8] * z0
-    mx = boxes[b, 0] * ux + boxes[b, 3] * uy + boxes[b, 6] * uz
-    my = boxes[b, 1] * ux + boxes[b, 4] * uy + boxes[b, 7] * uz
-    mz = boxes[b, 2] * ux + boxes[b, 5] * uy + boxes[b, 8] * uz
-    hx, hy, hz = boxes[b, 12], boxes[b, 13], boxes[b, 14]
-    low, high, s1, s2 = 0.0, 1.0, 1.0 - _GOLDEN, _GOLDEN
-    f1 = _box_distance(lx + s1 * mx, ly + s1 * my, lz + s1 * mz, hx, hy, hz)
-    f2 = _box_distance(lx + s2 * mx, ly + s2 * my, lz + s2 * mz, hx, hy, hz)
-    for _ in range(_BOX_STEPS):
-        if f1 < f2:
-            high, s2, f2 = s2, s1, f1
-            s1 = high - _GOLDEN * (high - low)
-            f1 = _box_distance(lx + s1 * mx, ly + s1 * my, lz + s1 * mz, hx, hy, hz)
-        else:
-            low, s1, f1 = s1, s2, f2
-            s2 = low + _GOLDEN * (high - low)
-            f2 = _box_distance(lx + s2 * mx, ly + s2 * my, lz + s2 * mz, hx, hy, hz)
-    s = (low + high) / 2
-    x, y, z = lx + s * mx, ly + s * my, lz + s * mz
-    distance = _box_distance(x, y, z, hx, hy, hz)
-    ax, ay, az = _box_direction(x, y, z, hx, hy, hz, distance)
-    for i in range(3):
-        normal[i] = boxes[b, 3 * i] * ax + boxes[b, 3 * i + 1] * ay + boxes[b, 3 * i + 2] * az
-        pa[i] = ends[a, i] + s * (ends[a, 3 + i] - ends[a, i])
-    return distance
-
-
-@compiled(nogil=True)
-def _box_direction(
-    x: float, y: float, z: float, hx: float, hy: float, hz: float, distance: float
-) -> tuple[float, float, float]:
-    """Gradient of `_box_distance`, in box axes; through the nearest face inside."""
-    sx, sy, sz = (1.0 if x > 0.0 else -1.0), (1.0 if y > 0.0 else -1.0), (1.0 if z > 0.0 else -1.0)
-    dx, dy, dz = abs(x) - hx, abs(y) - hy, abs(z) - hz
-    if distance > 0.0:
-        return sx * max(dx, 0.0) / distance, sy * max(dy, 0.0) / distance, sz * max(dz, 0.0) / distance
-    if dx >= dy and dx >= dz:
-        return sx, 0.0, 0.0
-    if dy >= dz:
-        return 0.0, sy, 0.0
-    return 0.0, 0.0, sz
-
-
-@compiled(nogil=True)
-def _pull(link: int, point: Any, force: Any, weight: float, axes: Any, origins: Any, turns: Any, out: Any) -> None:
+def pull(link: int, point: Any, force: Any, weight: float, axes: Any, origins: Any, turns: Any, out: Any) -> None:
     """Adds `weight * force . d(point)/dq` for a point of a link to out."""
     for k in range(link):
         if turns[k]:
@@ -237,14 +171,6 @@ def _pull(link: int, point: Any, force: Any, weight: float, axes: Any, origins: 
 
 
 @compiled(nogil=True)
-def _turn(link: int, moment: Any, weight: float, axes: Any, turns: Any, out: Any) -> None:
-    """Adds `weight * moment . angular velocity of the link per joint velocity` to out."""
-    for k in range(link):
-        if turns[k]:
-            out[k] += weight * (moment[0] * axes[k, 0] + moment[1] * axes[k, 1] + moment[2] * axes[k, 2])
-
-
-@compiled(nogil=True)
 def _apart(pa: Any, pb: Any, normal: Any) -> float:
     """Distance of two points, and the unit vector from the second to the first (zero when they coincide)."""
     x, y, z = pa[0] - pb[0], pa[1] - pb[1], pa[2] - pb[2]
@@ -255,66 +181,14 @@ def _apart(pa: Any, pb: Any, normal: Any) -> float:
 
 
 @compiled(nogil=True)
-def _frame_place(R: Any, p: Any, link: int, frames: Any, a: int, table: Any, c: int, point: Any, normal: Any) -> float:
-    """Clearance of a frame's origin from the base axis or a plane; where it is, and the clearance's gradient by it."""
-    for i in range(3):
-        point[i] = (
-            p[link, i] + R[link, i, 0] * frames[a, 9] + R[link, i, 1] * frames[a, 10] + R[link, i, 2] * frames[a, 11]
-        )
-    if int(table[c, 0]) == FRAME_AXIS:
-        d = np.sqrt(point[0] * point[0] + point[1] * point[1])
-        scale = 1.0 / d if d > _TINY else 0.0
-        normal[0], normal[1], normal[2] = point[0] * scale, point[1] * scale, 0.0
-        return d - table[c, 3]
-    normal[0], normal[1], normal[2] = table[c, 4], table[c, 5], table[c, 6]
-    return normal[0] * point[0] + normal[1] * point[1] + normal[2] * point[2] - table[c, 3]
-
-
-@compiled(nogil=True)
-def _frame_angle(
-    R: Any, link: int, frames: Any, a: int, cameras: Any, b: int, table: Any, c: int, M: Any, moment: Any
-) -> float:
-    """Clearance of a frame's roll or pitch in a camera from its bound, and its gradient by angular velocity in base axes."""
-    for r in range(3):
-        for s in range(3):
-            M[r, s] = 0.0
-            for u in range(3):
-                for v in range(3):
-                    M[r, s] += cameras[b, 3 * r + u] * R[link, u, v] * frames[a, 3 * v + s]
-    pitching = int(table[c, 0]) == FRAME_PITCH
-    angle = np.arctan2(-M[2, 0], np.hypot(M[2, 1], M[2, 2])) if pitching else np.arctan2(M[2, 1], M[2, 2])
-    x, y = _roll_pitch_rate(M, pitching)
-    side = table[c, 4]
-    for j in range(3):
-        moment[j] = side * (cameras[b, j] * x + cameras[b, 3 + j] * y)
-    return side * (angle - table[c, 3])
-
-
-@compiled(nogil=True)
-def _roll_pitch_rate(M: Any, pitch: bool) -> tuple[float, float]:
-    """d(roll or pitch) per unit angular velocity about the camera's x and y (z does not matter), M = Rz(yaw) Ry(pitch) Rx(roll).
-
-    Angular velocity = yaw' z + pitch' Rz y + roll' Rz Ry x, inverted.
-    """
-    cp = np.hypot(M[2, 1], M[2, 2])
-    cy, sy = 1.0, 0.0
-    if cp > _TINY:
-        cy, sy = M[0, 0] / cp, M[1, 0] / cp
-    if pitch:
-        return -sy, cy
-    safe = max(cp, 1e-6)
-    return cy / safe, sy / safe
-
-
-@compiled(nogil=True)
-def _fill(values: Any) -> None:
+def fill(values: Any) -> None:
     """Zeros. Loops, here and below: for assignments to slices numba compiles the words of an error that cannot occur, 2 s."""
     for k in range(len(values)):
         values[k] = 0.0
 
 
 @compiled(nogil=True)
-def _any_weight(weights: Any, i: int) -> bool:
+def any_weight(weights: Any, i: int) -> bool:
     """Whether any weight of pose i is not zero."""
     wanted = False
     for c in range(weights.shape[1]):
@@ -336,16 +210,12 @@ def clearances(
     turns: Any,
     capsules: Any,
     capsule_link: Any,
-    boxes: Any,
-    frames: Any,
-    frame_link: Any,
-    cameras: Any,
     table: Any,
     weights: Any,
     values: Any,
     gradient: Any,
 ) -> None:
-    """All clearances at all poses, and the weighted sum of their gradients.
+    """Clearances between capsules and above the floor at all poses, and the weighted sum of their gradients; others stay.
 
     Args:
         q: geometric positions, shape [n_samples, n].
@@ -353,44 +223,29 @@ def clearances(
         turns: whether each joint is revolute, shape [n].
         capsules: start (3), end (3), radius in the link frame, shape [n_capsules, 7].
         capsule_link: link of each capsule.
-        boxes: rotation (9), centre (3), half edges (3), shape [n_boxes, 15].
-        frames: rotation (9) and translation (3) in the link frame, shape [n_frames, 12].
-        frame_link: link of each frame.
-        cameras: rotation camera-from-base (9), shape [n_cameras, 9].
         table: kind, index a, index b, up to four numbers, shape [n_clearances, 7].
         weights: shape [n_samples, n_clearances]; an empty array for values alone.
         values: output, shape [n_samples, n_clearances]; with weights only where they are not zero.
         gradient: output, shape [n_samples, n]; only written with weights.
     """
     n = q.shape[1]
-    R, p, M = np.empty((n + 1, 3, 3)), np.empty((n + 1, 3)), np.empty((3, 3))
+    R, p = np.empty((n + 1, 3, 3)), np.empty((n + 1, 3))
     axes, origins, ends = np.empty((n, 3)), np.empty((n, 3)), np.empty((len(capsules), 6))
     pa, pb, normal, slope = np.empty(3), np.empty(3), np.empty(3), np.empty(n)
     differentiate = weights.size > 0
     for i in range(len(q)):
-        _fill(slope)
-        if not differentiate or _any_weight(weights, i):
+        fill(slope)
+        if not differentiate or any_weight(weights, i):
             link_frames(q[i], joints, R, p, axes, origins)
-            _place_capsules(R, p, capsules, capsule_link, ends)
+            place_capsules(R, p, capsules, capsule_link, ends)
             for c in range(len(table)):
                 w = weights[i, c] if differentiate else 0.0
-                if differentiate and w == 0.0:
-                    continue
                 kind, a, b = int(table[c, 0]), int(table[c, 1]), int(table[c, 2])
-                if kind > CAPSULE_FLOOR:
-                    link = frame_link[a]
-                    if kind <= FRAME_PLANE:
-                        values[i, c] = _frame_place(R, p, link, frames, a, table, c, pa, normal)
-                        _pull(link, pa, normal, w, axes, origins, turns, slope)
-                    else:
-                        values[i, c] = _frame_angle(R, link, frames, a, cameras, b, table, c, M, normal)
-                        _turn(link, normal, w, axes, turns, slope)
+                if (differentiate and w == 0.0) or (kind != CAPSULE_CAPSULE and kind != CAPSULE_FLOOR):
                     continue
                 if kind == CAPSULE_CAPSULE:
                     _closest_on_segments(ends, a, b, pa, pb)
                     d = _apart(pa, pb, normal) - capsules[b, 6]
-                elif kind == CAPSULE_BOX:
-                    d = _segment_to_box(ends, a, boxes, b, pa, normal)
                 else:
                     lower = 0 if ends[a, 2] < ends[a, 5] else 3
                     pa[0], pa[1], pa[2] = ends[a, lower], ends[a, lower + 1], ends[a, lower + 2]
@@ -398,8 +253,8 @@ def clearances(
                     d = pa[2]
                 values[i, c] = d - capsules[a, 6] - table[c, 3]
                 if w != 0.0:
-                    _pull(capsule_link[a], pa, normal, w, axes, origins, turns, slope)
+                    pull(capsule_link[a], pa, normal, w, axes, origins, turns, slope)
                     if kind == CAPSULE_CAPSULE:
-                        _pull(capsule_link[b], pb, normal, -w, axes, origins, turns, slope)
+                        pull(capsule_link[b], pb, normal, -w, axes, origins, turns, slope)
         if differentiate:
             _put(slope, gradient, i)

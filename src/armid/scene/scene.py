@@ -18,6 +18,7 @@ from armid.robot.robot import JointKind, Robot
 from armid.scene import distance_kernels as kernels
 from armid.scene.capsules import LinkCapsule, enclosing_capsule, link_capsules
 from armid.scene.cell import Cell, Region
+from armid.scene.cell_kernels import cell_clearances
 from armid.scene.hull_distances import HullDistances, Witnesses
 
 _GUIDE = 0.002
@@ -97,8 +98,17 @@ class Scene:
         )
 
     def _run(self, x: FloatArray, weights: FloatArray, values: FloatArray, gradient: FloatArray) -> None:
-        kernel: Callable[..., None] = kernels.clearances
-        kernel(x, *self._arrays, weights, values, gradient)
+        joints, turns, capsules, links, *_, table = self._arrays
+        alone: Callable[..., None] = kernels.clearances
+        alone(x, joints, turns, capsules, links, table, weights, values, gradient)
+        if self._in_cell:
+            around: Callable[..., None] = cell_clearances
+            around(x, *self._arrays, weights, values, gradient)
+
+    @cached_property
+    def _in_cell(self) -> bool:
+        """Whether there are clearances from anything but the arm itself and the floor."""
+        return bool(np.isin(self.table[:, 0], (kernels.CAPSULE_CAPSULE, kernels.CAPSULE_FLOOR), invert=True).any())
 
     def geometric(self, q: npt.ArrayLike) -> FloatArray:
         """Joint positions of the arm itself from those of its drives, contiguous."""
@@ -161,7 +171,8 @@ class Scene:
         if last is not None and np.array_equal(last.x, x):
             return last
         capsules = self._capsule_clearances(x) if values is None else values
-        where, rows = np.nonzero((capsules < 0.0) & self._shapes_decide)
+        # Contiguous, as few or many: compiled code is compiled once more for every layout.
+        where, rows = map(np.ascontiguousarray, np.nonzero((capsules < 0.0) & self._shapes_decide))
         R, p, _, _ = self._frames(x)
         pairs = self.table[rows, 1:3].astype(np.intp)
         enough = self.table[rows, 3] + (_SURE if guided else np.inf)

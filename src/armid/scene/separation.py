@@ -163,11 +163,13 @@ def points_from_hull(points: Any, hull: Any, away: Any) -> None:
     """
     W, A, B, weights, v = np.empty((4, 3)), np.empty((4, 3)), np.empty((4, 3)), np.empty(8), np.empty(3)
     I, zero, still, at = np.eye(3), np.zeros(3), np.zeros((1, 3)), np.empty(3)
+    # Not 0 and 1: for numbers written out numba compiles each function once more.
+    first, one = len(still) - 1, len(still)
     for k in range(len(points)):
         for j in range(3):
             v[j] = points[k, j] - hull[0, j]
             at[j] = points[k, j]
-        size = _gjk(I, at, still, 0, 1, I, zero, hull, 0, len(hull), np.inf, v, W, A, B, weights)
+        size = _gjk(I, at, still, first, one, I, zero, hull, first, len(hull), np.inf, v, W, A, B, weights)
         away[k] = max(size, 0.0)
 
 
@@ -278,7 +280,7 @@ def _of_tetrahedron(W: Any, weights: Any, trial: Any, v: Any) -> bool:
         if _beyond(W, i, j, l, apex):
             trial[apex] = 0.0
             _of_triangle(W, i, j, l, trial)
-            size = _combined(W, trial, 4, v)
+            size = _combined(W, trial, len(W), v)
             if size < best:
                 best = size
                 weights[0], weights[1], weights[2], weights[3] = trial[0], trial[1], trial[2], trial[3]
