@@ -1,7 +1,8 @@
 """Fleets: how often an alarm is false and how often wear is found, and what a population is worth to a new arm.
 
 `python -m bench fleet` simulates 50 arms with 20 % spread on six dates, five of them worn, and 50 without wear; `--quick` ten on
-four, two of them worn. Tables are about simulated arms whose truth is known; `--runs N` sets how many fleets without wear are
+four, two of them worn. `--only spread` plants estimates of few and many arms: spreads found, and what they are worth to other
+arms. Tables are about simulated arms whose truth is known; `--runs N` sets how many fleets without wear are
 drawn, `--only` picks tables.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import armid
+from armid.estimation.population import fit_population, shrunk, told_by
 from armid.fleets.course import Course
 from armid.fleets.drift import drifts
 from armid.fleets.fleet import Fleet
@@ -28,7 +30,7 @@ from support.elbow_logs import FRICTION
 from support.fleet_logs import DATES, true_arm, write_fleet, write_log
 
 WORDS = {"friction": "viscous,coulomb,offset"}
-TABLES = ("alarms", "fleets")
+TABLES = ("alarms", "spread", "fleets")
 PARAMETERS = 18
 """Drives' parameters of a six-axis arm with viscous and Coulomb friction and an offset."""
 
@@ -76,6 +78,40 @@ def alarm_table(runs: int) -> None:
         share = " / ".join(f"{hits / tried:.0%}" for hits in found)
         sys.stdout.flush()
         print(f"| {arms} | {dates} | {false / runs:.1%} | {share} | {right / max(sum(found), 1):.0%} |")
+
+
+def spread_table(runs: int) -> None:
+    """Spreads found, and what they are worth to arms not among those they were learned from: planted values with known noise."""
+    rng = np.random.default_rng(0)
+    print(
+        "\n| arms | spread over noise of an estimate | spread found over planted: median (80 % of them) | its interval holds",
+        end="",
+    )
+    print(" | 95 % intervals of new arms hold | their error: own estimate / mean of the fleet / both [noise] |")
+    print("|---|---|---|---|---|---|")
+    r = 6
+    for arms, spread in ((4, 1.0), (4, 4.0), (10, 0.5), (10, 1.0), (10, 4.0), (50, 0.5), (50, 4.0)):
+        found, holds, inside, errors = [], [], [], []
+        for _ in range(runs):
+            turned = np.linalg.qr(rng.normal(size=(r, r)))[0]
+            noise = turned * np.sqrt(rng.uniform(0.3, 1.7, size=r)) @ turned.T
+            covariance = noise @ noise.T
+            truth = 1.0 + spread * rng.normal(size=(arms + 10, r))
+            values = truth + rng.normal(size=truth.shape) @ noise.T
+            told = [told_by(own, covariance) for own in values]
+            population = fit_population(told[:arms], [f"p{k}" for k in range(r)])
+            low, high = population.spread_interval()
+            found.append(population.spread / spread)
+            holds.append((low <= spread) & (spread <= high))
+            for b, own, one in zip(truth[arms:], values[arms:], told[arms:], strict=True):
+                both = shrunk(one, population)
+                inside.append(np.abs(both.values - b) < 1.96 * np.sqrt(np.diag(both.covariance)))
+                errors.append([(guess - b) @ (guess - b) / r for guess in (own, population.mean, both.values)])
+        low, middle, high = np.quantile(found, (0.1, 0.5, 0.9))
+        rms = " / ".join(f"{value:.2f}" for value in np.sqrt(np.mean(errors, axis=0)))
+        shares = f"{np.mean(holds):.0%} | {np.mean(inside):.0%}"
+        print(f"| {arms} | {spread:g} | {middle:.2f} ({low:.2f} to {high:.2f}) | {shares} | {rms} |")
+        sys.stdout.flush()
 
 
 def fleet_table(folder: Path, arms: int, dates: int, worn: int, seconds: float, seed: int = 0) -> Fleet:
@@ -143,6 +179,8 @@ def main(words: Sequence[str] = ()) -> None:
     if "alarms" in asked.only:
         alarm_table(asked.runs or (100 if asked.quick else 400))
         sys.stdout.flush()
+    if "spread" in asked.only:
+        spread_table(8 if asked.quick else 40)
     if "fleets" not in asked.only:
         return
     with tempfile.TemporaryDirectory() as name:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -54,8 +56,8 @@ def test_an_arm_that_tells_much_keeps_its_own_values_and_one_that_tells_nothing_
     np.testing.assert_allclose(shrunk(sure, population).values, np.arange(R), rtol=1e-6, atol=1e-5)
     silent = shrunk(Told(np.zeros((R, R)), np.zeros(R)), population)
     np.testing.assert_allclose(silent.values, population.mean, rtol=1e-9)
-    wide = np.sqrt(np.diag(silent.covariance))
-    np.testing.assert_allclose(wide, np.hypot(population.spread, population.deviations), rtol=1e-9)
+    wide = np.sqrt(population.spread**2 + population.doubt + population.deviations**2)  # one deviation more, of 20 arms
+    np.testing.assert_allclose(np.sqrt(np.diag(silent.covariance)), wide, rtol=1e-9)
 
 
 def test_shrunk_arms_are_nearer_to_the_truth_and_their_intervals_cover_it():
@@ -68,6 +70,33 @@ def test_shrunk_arms_are_nearer_to_the_truth_and_their_intervals_cover_it():
     assert np.all(np.mean((values - truth) ** 2, axis=0) < 0.8 * np.mean((own - truth) ** 2, axis=0))
     inside = np.abs(values - truth) < 1.96 * np.array([np.sqrt(np.diag(one.covariance)) for one in both])
     assert 0.92 < inside.mean() < 0.98
+
+
+@pytest.mark.parametrize("count", [4, 10])
+@pytest.mark.parametrize("noise", [0.7, 3.0])
+def test_a_few_arms_do_not_overrule_the_recordings_of_another(count, noise):
+    """With four arms the likeliest spread is half the true one as often as not: intervals must not rest on it alone."""
+    inside, mine, own = [], [], []
+    for seed in range(25):
+        rng = np.random.default_rng(100 + seed)
+        population = fit_population(arms_of(rng, count, noise=noise)[1], NAMES)
+        truth, told = arms_of(rng, 10, noise=noise)
+        for b, one in zip(truth, told, strict=True):
+            both, alone = shrunk(one, population), np.linalg.solve(one.precision, one.vector)
+            inside.append(np.abs(both.values - b) < 1.96 * np.sqrt(np.diag(both.covariance)))
+            mine.append(((both.values - b) / SPREAD) ** 2)
+            own.append(((alone - b) / SPREAD) ** 2)
+    assert np.mean(inside) > 0.9
+    assert np.mean(mine) < 1.05 * np.mean(own)
+
+
+@pytest.mark.parametrize("count", [4, 20])
+def test_the_interval_of_a_spread_covers_it(count):
+    inside = []
+    for seed in range(40):
+        low, high = fit_population(arms_of(np.random.default_rng(200 + seed), count)[1], NAMES).spread_interval()
+        inside.append((low < SPREAD) & (high > SPREAD))
+    assert 0.9 < np.mean(inside) < 0.99
 
 
 def test_singular_arms_count_for_what_they_say():
@@ -85,6 +114,11 @@ def test_stored_and_read_back(tmp_path):
     again = load_population(tmp_path)
     np.testing.assert_array_equal(again.covariance, population.covariance)
     assert (again.names, again.units, again.arms, again.robot) == (NAMES, ("kg",) * R, 6, "arm")
+    np.testing.assert_array_equal(again.doubt, population.doubt)
+    older = json.loads((tmp_path / "population.json").read_text())
+    del older["doubt"]
+    (tmp_path / "population.json").write_text(json.dumps(older))
+    assert not np.any(load_population(tmp_path).doubt)
     (tmp_path / "population.json").write_text('{"schema": "armid.population/1", "names": []}')
     with pytest.raises(InputError, match="field 'units' is missing"):
         load_population(tmp_path)

@@ -65,6 +65,7 @@ class Population:
         mean: shape [r].
         covariance: of the mean, shape [r, r].
         spread: standard deviation from arm to arm, shape [r].
+        doubt: standard deviation of the squared spread, which few arms hardly tell, shape [r].
         arms: how many it was learned from.
         robot: name of the description.
     """
@@ -74,11 +75,12 @@ class Population:
     mean: FloatArray
     covariance: FloatArray
     spread: FloatArray
+    doubt: FloatArray
     arms: int
     robot: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("mean", "covariance", "spread"):
+        for name in ("mean", "covariance", "spread", "doubt"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @property
@@ -86,9 +88,26 @@ class Population:
         """Standard deviation of the mean, shape [r]."""
         return np.sqrt(np.diag(self.covariance))
 
+    def spread_interval(self) -> tuple[FloatArray, FloatArray]:
+        """Of every spread, 95 %: lower and upper end, shape [r] each; from zero where the arms may be all alike."""
+        from scipy.stats import chi2
+
+        # Of the variance v of what arms differ by and what their recordings leave open, which f squares tell: its deviation is
+        # v sqrt(2 / f), and f times the one found over the true one is chi-squared.
+        freedom = self.arms - 1.0
+        whole = self.doubt * np.sqrt(freedom / 2.0)
+        noise = np.maximum(whole - self.spread**2, 0.0)
+        low, high = (whole * freedom / chi2.ppf(share, freedom) - noise for share in (0.975, 0.025))
+        return np.sqrt(np.maximum(low, 0.0)), np.sqrt(np.maximum(high, 0.0))
+
     def told(self) -> Told:
-        """What the population says about an arm that it has not seen: its mean, with spread and doubt of the mean."""
-        precision = np.linalg.inv(np.diag(self.spread**2) + self.covariance)
+        """What the population says about an arm that it has not seen: its mean, with spread and doubt of both.
+
+        The squared spread is taken larger than is likeliest. One taken too large leaves a little of what the others could tell;
+        one taken too small, as that of a few arms is half of the time, overrules an arm's own recordings.
+        """
+        squared = self.spread**2 + _deviations_added(self.arms) * self.doubt
+        precision = np.linalg.inv(np.diag(squared) + self.covariance)
         precision = 0.5 * (precision + precision.T)
         return Told(precision, precision @ self.mean)
 
@@ -140,6 +159,7 @@ class Population:
             "units": list(self.units),
             "mean": self.mean.tolist(),
             "spread": self.spread.tolist(),
+            "doubt": self.doubt.tolist(),
             "covariance": self.covariance.tolist(),
         }
 
@@ -161,11 +181,12 @@ def load_population(path: str | Path) -> Population:
     found: Population = restored(path, read_json(path, _WHAT, schema=_SCHEMA), _decoded, _WHAT)
     r = len(found.names)
     if not (
-        found.mean.shape == found.spread.shape == (r,)
+        found.mean.shape == found.spread.shape == found.doubt.shape == (r,)
         and found.covariance.shape == (r, r)
         and len(found.units) == r
-        and all(np.isfinite(part).all() for part in (found.mean, found.spread, found.covariance))
+        and all(np.isfinite(part).all() for part in (found.mean, found.spread, found.doubt, found.covariance))
         and (found.spread > 0.0).all()
+        and (found.doubt >= 0.0).all()
     ):
         raise InputError(path, "arrays that do not fit together", f"expected {_WHAT}")
     return found
@@ -178,6 +199,8 @@ def _decoded(value: Mapping[str, Any]) -> Population:
         mean=np.array(value["mean"], dtype=float),
         covariance=np.array(value["covariance"], dtype=float),
         spread=np.array(value["spread"], dtype=float),
+        # Files of earlier versions do not say it.
+        doubt=np.array(value.get("doubt", [0.0] * len(value["spread"])), dtype=float),
         arms=int(value["arms"]),
         robot=str(value["robot"]),
     )
@@ -224,12 +247,14 @@ def fit_population(
         if change < _SETTLED:
             break
     mean, covariance = _mean_given(scaled, spread)
+    doubt = _doubt(scaled, spread)
     return Population(
         names=tuple(names),
         units=tuple(units) or ("",) * len(size),
         mean=mean * size,
         covariance=covariance * np.outer(size, size),
         spread=spread * size,
+        doubt=doubt * size**2,
         arms=len(arms),
         robot=robot,
     )
@@ -273,6 +298,30 @@ def _next_spread(arms: Sequence[Told], spread: FloatArray) -> FloatArray:
         lever = V * w - np.eye(len(w))
         energy += apart**2 + np.diag(V) + np.einsum("ij,jk,ik->i", lever, covariance, lever)
     return np.sqrt(np.maximum(energy / len(arms), 0.0))
+
+
+def _deviations_added(arms: int) -> float:
+    """By how many deviations the squared spread is taken larger for an arm that is not among those it was learned from.
+
+    A variance v that is told by f squares has the deviation v sqrt(2 / f), and one over it is f / (f - 2) times too large in
+    the mean: an arm is pulled by as much as is right in the mean (as of James and Stein) with sqrt(2 f) / (f - 2) deviations
+    more. That is less than one from seven arms on; one is kept, so that intervals hold.
+    """
+    freedom = arms - 1.0
+    return max(1.0, float(np.sqrt(2.0 * freedom)) / max(freedom - 2.0, 0.5))
+
+
+def _doubt(arms: Sequence[Told], spread: FloatArray) -> FloatArray:
+    """Standard deviation of every squared spread by its Fisher information, `sum_i (W_i)_kk^2 / 2`, less what the mean takes.
+
+    W_i is the precision of arm i about the mean, its recordings and the spread together: `(P_i^-1 + S)^-1`.
+    """
+    known = np.zeros(len(spread))
+    for one in arms:
+        V = np.linalg.inv(one.precision + np.diag(spread**-2))
+        W = one.precision - one.precision @ V @ one.precision
+        known += 0.5 * np.maximum(np.diag(W), 0.0) ** 2
+    return np.asarray((known * (len(arms) - 1) / len(arms)) ** -0.5)
 
 
 @dataclass(frozen=True, eq=False)

@@ -161,11 +161,14 @@ class Fleet(Outcome):
         p = self.population
         if p is None:
             return ()
+        low, high = p.spread_interval()
         rows = tuple(
-            (name, float(m), float(d), float(s), unit, float(abs(s / m)) * 100.0 if m else None)
-            for name, m, d, s, unit in zip(p.names, p.mean, p.deviations, p.spread, p.units, strict=True)
+            (name, float(m), float(d), float(s), float(a), float(b), unit, float(abs(s / m)) * 100.0 if m else None)
+            for name, m, d, s, a, b, unit in zip(
+                p.names, p.mean, p.deviations, p.spread, low, high, p.units, strict=True
+            )
         )
-        header = ("parameter", "mean", "its deviation", "spread", "unit", "spread [%]")
+        header = ("parameter", "mean", "its deviation", "spread", "low", "high", "unit", "spread [%]")
         return (Table(header, rows, caption=f"Spread over {p.arms} arms.", folded=True),)
 
     def as_dict(self) -> dict[str, Any]:

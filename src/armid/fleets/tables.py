@@ -64,12 +64,15 @@ def _spread(fleet: Fleet) -> Columns:
     if p is None:
         return {}
     arms = fleet.shrunk_values()
+    low, high = p.spread_interval()
     out: dict[str, Sequence[Any]] = {
         "parameter": list(p.names),
         "unit": list(p.units),
         "mean": p.mean.tolist(),
         "mean_standard_deviation": p.deviations.tolist(),
         "spread": p.spread.tolist(),
+        "spread_low": low.tolist(),
+        "spread_high": high.tolist(),
     }
     for arm, (values, deviations) in arms.items():
         out[f"{arm}"], out[f"{arm}_standard_deviation"] = values.tolist(), deviations.tolist()
