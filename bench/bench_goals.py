@@ -19,7 +19,7 @@ BASE_GOALS = (35.0, 60.0, 100.0)
 STOP_AND_GO = (30.0, 90)
 """Period [s] and harmonics, up to 3 Hz, of the motion from a start that runs at full speed or creeps."""
 
-JOINED_ROUNDS = 20
+JOINED_ROUNDS = 12
 """Weights that agree with a motion need more states, hence more rounds, than loose ones."""
 
 
