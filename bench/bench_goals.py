@@ -40,7 +40,8 @@ def states(hz: float, *, joined: bool) -> None:
     print("| round | best weights | none on these states below | none met by the search below |\n|---|---|---|---|")
     rounds = JOINED_ROUNDS if joined else 4
     for k, front in enumerate(state_front(hz=hz, joined=joined, rounds=rounds)):
-        print(f"| {k + 1} | {front.condition_number:.1f} | {front.pool_bound:.1f} | {front.bound:.1f} |", flush=True)
+        met = "-" if joined else f"{front.bound:.1f}"
+        print(f"| {k + 1} | {front.condition_number:.1f} | {front.pool_bound:.1f} | {met} |", flush=True)
 
 
 def main(arguments: Sequence[str] = ()) -> None:
