@@ -25,6 +25,12 @@ SEQUENTIAL = (
     ("cylindrical", 250),
     ("ur10e", 125),
     ("panda", 1000),
+    ("panda", 200),
+    ("iiwa14", 250),
+    ("rv2sq", 500),
+    ("tx40-birdy", 200),
+    ("mabi-max100", 250),
+    ("lwr4-dh", 500),
 )
 """Arms and rates of their logs [Hz]."""
 
@@ -42,10 +48,12 @@ def random_motion(robot: Robot, seed: int, *, period: float = 10.0, harmonics: i
 
 
 def sequential_friction(*, quick: bool) -> None:
-    """`armid sequential --friction viscous,coulomb` on simulated logs: Coulomb friction beside the truth."""
+    """`armid sequential --friction viscous,coulomb` on simulated logs: Coulomb friction beside the truth, and all intervals."""
     print(
-        "| arm, rate | verdict | Coulomb friction found | true | largest error, standard deviations |\n|---|---|---|---|---|"
+        "| arm, rate | verdict | Coulomb friction found | true | largest error, standard deviations | base parameters in their "
+        "95 % intervals |\n|---|---|---|---|---|---|"
     )
+    total = np.zeros(2, dtype=int)
     for name, rate in SEQUENTIAL[: 2 if quick else None]:
         robot = armid.load_robot(name)
         done = armid.simulate(name, random_motion(robot, 1), rate_hz=float(rate), seed=3)
@@ -55,7 +63,13 @@ def sequential_friction(*, quick: bool) -> None:
         worst = max(abs(p.value - truth[p.name]) / p.standard_deviation for p in own)
         values = " ".join(f"{p.value:.3f}" for p in own)
         true = " ".join(f"{truth[p.name]:.3g}" for p in own)
-        print(f"| {name}, {rate} Hz | {found.verdict} | {values} | {true} | {worst:.1f} |", flush=True)
+        e = found.estimate
+        exact = e.base.values(np.array([truth[name] for name in e.base.parameters]))
+        inside = np.abs(e.values - exact) <= 1.96 * e.standard_deviations
+        total += inside.sum(), len(inside)
+        held = f"{inside.sum()} of {len(inside)}"
+        print(f"| {name}, {rate} Hz | {found.verdict} | {values} | {true} | {worst:.1f} | {held} |", flush=True)
+    print(f"base parameters in their 95 % intervals: {total[0]} of {total[1]}")
 
 
 ROTOR_RUNS = 14

@@ -73,3 +73,18 @@ def test_inertia_and_friction_from_a_frequency_response() -> None:
     shifted = np.exp(-1j * w * late) / ratio
     assert shifted.real - mu == pytest.approx(w**2 * J * late, rel=1e-3)
     assert shifted.imag / w - J == pytest.approx(-mu * late, rel=1e-3)
+
+
+def test_the_cylindrical_robot_of_khosla_as_derived() -> None:
+    """docs/works/khosla1985.md: where eqs. 18-23 of the work disagree, these are the columns that the recursion has."""
+    robot = load_robot("cylindrical")
+    q, qd, qdd = np.random.default_rng(7).uniform(-1.0, 1.0, (3, 30, 3))
+    (_, _, d3), (w1, _, v3), (a1, a2, a3) = q.T, qd.T, qdd.T
+    link1, link2, link3 = (link.inertial for link in robot.links)
+    m2, m3, mz3 = link2[0], link3[0], link3[3]
+    inertia = link1[9] + link2[7] + link3[7]
+    g = float(np.linalg.norm(robot.gravity))
+    tau3 = m3 * (a3 - d3 * w1**2) - mz3 * w1**2
+    tau2 = (m2 + m3) * (a2 + g)
+    tau1 = (inertia + 2.0 * mz3 * d3 + m3 * d3**2) * a1 + 2.0 * (mz3 + m3 * d3) * v3 * w1
+    assert np.column_stack([tau1, tau2, tau3]) == pytest.approx(inverse_dynamics(robot, q, qd, qdd), abs=1e-9)

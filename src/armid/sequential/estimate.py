@@ -202,20 +202,7 @@ class TipToBase:
                 if stage.pairing is not None:
                     share = unit * rate / max(sigma, _floor_of(channel)) ** 2
                     late[stage.pairing] = late.get(stage.pairing, np.zeros(p)) + share
-            touched = np.abs(V[len(V) - found :]).max(axis=0, initial=0.0) > 1e-9
-            names = tuple(name for name, hit in zip(source.columns, touched, strict=True) if hit)
-            outcomes.append(
-                StageOutcome(
-                    joint=stage.joint,
-                    locked=stage.locked,
-                    rows=int(channel.count),
-                    found=found,
-                    known=len(V),
-                    sigma=sigma,
-                    size=_torque_size(channel),
-                    parameters=names,
-                )
-            )
+            outcomes.append(_outcome(source, stage, channel, V, found, sigma))
         return SequentialEstimate(
             parameters=tuple(source.columns),
             values=values,
@@ -272,6 +259,23 @@ class TipToBase:
         cross = drift @ C
         C = np.block([[C, cross.T], [cross, own]]) if len(V) else own
         return values + unit * (amount @ new), np.vstack([V, new]), C, found, sigma
+
+
+def _outcome(
+    source: TorqueRows, stage: Stage, channel: ChannelInformation, V: FloatArray, found: int, sigma: float
+) -> StageOutcome:
+    """What a stage found: the last of the known directions."""
+    touched = np.abs(V[len(V) - found :]).max(axis=0, initial=0.0) > 1e-9
+    return StageOutcome(
+        joint=stage.joint,
+        locked=stage.locked,
+        rows=int(channel.count),
+        found=found,
+        known=len(V),
+        sigma=sigma,
+        size=_torque_size(channel),
+        parameters=tuple(name for name, hit in zip(source.columns, touched, strict=True) if hit),
+    )
 
 
 def _combined(rows: Sequence[FloatArray], V: FloatArray) -> tuple[FloatArray, FloatArray]:
