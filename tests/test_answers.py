@@ -133,9 +133,7 @@ def test_every_answer_with_a_folder_of_its_own_loads_by_one_function(tmp_path: P
 
 
 def test_a_dictionary_of_an_answer_can_become_json() -> None:
-    payload = Payload(
-        frame="tool", inertial=np.ones(10), covariance=np.diag([np.inf] * 10), separated=True, method="x"
-    )
+    payload = Payload(frame="tool", inertial=np.ones(10), covariance=np.diag([np.inf] * 10), separated=True, method="x")
     text = json.dumps(payload.as_dict(), allow_nan=False)
     assert json.loads(text) == payload.as_dict()
     assert payload.as_dict()["standard_deviations"]["mass"] is None
