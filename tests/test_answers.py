@@ -14,12 +14,16 @@ import pytest
 import sympy
 
 from armid.answers import ARRAYS_NAME, JSON_NAME, load_answer, write_answer
-from armid.documents import digest, read_arrays, write_json
+from armid.documents import digest, read_arrays, write_json, write_text
 from armid.errors import InputError
+from armid.folders import answer_folder
+from armid.identification.compare import compare
+from armid.identification.result import load_result
 from armid.inspection.inspect import inspect
 from armid.notes import Note, Severity
 from armid.outcome import Listing, Outcome
 from armid.payload.payload import Payload
+from support.identified import trusted
 from support.planar import planar_arm
 
 
@@ -102,8 +106,14 @@ def test_nothing_but_records_of_ours_is_made(tmp_path: Path, record: dict[str, A
 
 
 def test_what_is_missing_or_exchanged_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not exist"):
+    with pytest.raises(InputError, match="holds nothing that armid wrote"):
         load_answer(tmp_path)
+    with pytest.raises(InputError, match="no such folder"):
+        load_answer(tmp_path / "nowhere")
+    with answer_folder(tmp_path / "page", "page report.html"):
+        write_text(tmp_path / "page" / "report.html", "a page")
+    with pytest.raises(InputError, match=r"holds files of page report.html, which are not kept whole"):
+        load_answer(tmp_path / "page")
     kept("one", tmp_path / "one")
     kept("two", tmp_path / "two")
     (tmp_path / "one" / JSON_NAME).write_bytes((tmp_path / "two" / JSON_NAME).read_bytes())
@@ -111,6 +121,22 @@ def test_what_is_missing_or_exchanged_is_named(tmp_path: Path) -> None:
     np.savez(tmp_path / "one" / ARRAYS_NAME, a0=np.arange(10.0) + 1e-12, a1=np.eye(10))
     with pytest.raises(InputError, match="do not belong together"):
         load_answer(tmp_path / "one")
+
+
+def test_every_answer_with_a_folder_of_its_own_loads_by_one_function(tmp_path: Path) -> None:
+    result = trusted()
+    result.save(tmp_path / "result")
+    assert load_answer(tmp_path / "result").as_dict() == load_result(tmp_path / "result").as_dict()
+    compared = compare(result, result)
+    compared.save(tmp_path / "compared")
+    assert load_answer(tmp_path / "compared").summary() == compared.summary()
+
+
+def test_a_dictionary_of_an_answer_can_become_json() -> None:
+    payload = Payload(frame="tool", inertial=np.ones(10), covariance=np.diag([np.inf] * 10), separated=True, method="x")
+    text = json.dumps(payload.as_dict(), allow_nan=False)
+    assert json.loads(text) == payload.as_dict()
+    assert payload.as_dict()["standard_deviations"]["mass"] is None
 
 
 class _Colour(Enum):

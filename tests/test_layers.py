@@ -30,8 +30,8 @@ GROUND = {
     "documents": "errors folders",
     "unfinished": "documents errors folders notes",
     "expressions": "",
-    "answers": "documents errors expressions",
-    "outcome": "answers errors folders notes page",
+    "answers": "documents errors expressions folders",
+    "outcome": "answers documents errors folders notes page",
     "thresholds": "page",
 }
 """Single files. Every room may use them; among themselves they use these."""
@@ -121,7 +121,7 @@ OUTSIDE = {
         "estimation identification calibration design simulation"
     ),
     "cli": (
-        "parameters robot kinematics motions identifiability logs logs.readers logs.live logs.health "
+        "parameters robot kinematics motions logs logs.readers logs.live logs.health "
         "logs.conditioning identification inspection calibration design payload online response recovery "
         "sequential transmission planning simulation columns observation fleets programs export report "
         "studies studies.kinematics"

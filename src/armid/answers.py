@@ -20,12 +20,18 @@ from typing import TYPE_CHECKING, Any
 from armid.documents import digest, read_arrays, read_json, write_arrays, write_json
 from armid.errors import ArmidError, InputError
 from armid.expressions import expression_of, is_expression, plain_expression
+from armid.folders import manifest
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 SCHEMA = "armid.answer/1"
 JSON_NAME, ARRAYS_NAME = "answer.json", "answer.npz"
+_OTHER_LOADERS = {
+    "result.json": "armid.identification.result:load_result",
+    "calibration.json": "armid.calibration.stored:load_calibration",
+}
+"""Answers with files of their own that hold all of them; named, not imported: they are floors above."""
 _WHAT = "an answer of armid, kept by save()"
 _CLASS = re.compile(r"armid(?:\.[a-z][a-z0-9_]*)+:_?[A-Z][A-Za-z0-9]*")
 """`module:Class` of our own; nothing that begins with two underscores can be asked for."""
@@ -48,7 +54,7 @@ def write_answer(answer: Any, folder: str | Path) -> tuple[Path, Path]:
 def load_answer(folder: str | Path) -> Any:
     """An answer that `save` kept: the same kind of object, with the same fields, verdict and figures.
 
-    Results and calibrations have loaders of their own, `load_result` and `load_calibration`; a log is read again by `read_log`.
+    Of a result or a calibration it gives what `load_result` or `load_calibration` does; a log is read again by `read_log`.
 
     Args:
         folder: that `save` was given, or the `--out` of a verb.
@@ -58,6 +64,12 @@ def load_answer(folder: str | Path) -> Any:
     """
     place = Path(folder)
     path = place / JSON_NAME
+    for name, loader in _OTHER_LOADERS.items():
+        if (place / name).is_file():
+            module, _, function = loader.partition(":")
+            return getattr(import_module(module), function)(place)
+    if not path.is_file():
+        raise _nothing_kept(place)
     text = read_json(path, _WHAT, schema=SCHEMA)
     arrays = read_arrays(place / ARRAYS_NAME, _WHAT)
     said = text.pop("digest", None)
@@ -70,6 +82,18 @@ def load_answer(folder: str | Path) -> Any:
     except (ArmidError, KeyError, TypeError, ValueError, IndexError, AttributeError, ImportError) as error:
         hint = "it was kept by another version of armid: ask again"
         raise InputError(place, f"cannot be restored ({type(error).__name__}: {error})", hint) from None
+
+
+def _nothing_kept(place: Path) -> InputError:
+    """Why there is no answer to load, with what armid wrote there instead."""
+    if not place.is_dir():
+        return InputError(place, "no such folder", "give the folder that save() was given, or the --out of a verb")
+    by = dict.fromkeys(written.by for written in manifest(place).values())
+    if not by:
+        return InputError(place, "holds nothing that armid wrote", "give the folder that save() was given")
+    return InputError(
+        place, f"holds files of {', '.join(by)}, which are not kept whole", "use its files, or ask again for the answer"
+    )
 
 
 class _Writer:

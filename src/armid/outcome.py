@@ -7,6 +7,7 @@ in plain values what programs rely on (`as_dict`); everything a person or a note
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overloa
 
 from armid import __version__
 from armid.answers import write_answer
+from armid.documents import plain
 from armid.errors import ArmidError, MissingDependencyError, UnknownNameError
 from armid.folders import answer_folder, whole
 from armid.notes import Note, like_counted
@@ -157,8 +159,10 @@ class Outcome:
         return Verdict.UNTRUSTED if self.reasons else Verdict.TRUSTED
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """The files of every kind of answer appear in a folder together, or not at all."""
+        """The files of every kind of answer appear in a folder together, or not at all; its dictionary can become JSON."""
         super().__init_subclass__(**kwargs)
+        if "as_dict" in cls.__dict__:
+            cls.as_dict = _plain_values(cls.__dict__["as_dict"])  # type: ignore[method-assign]
         if "save" in cls.__dict__:
             save = _kept_whole(cls.__dict__["save"]) if cls._loads else cls.__dict__["save"]
             cls.save = whole(save, cls.__name__)  # type: ignore[method-assign]
@@ -180,7 +184,7 @@ class Outcome:
         return self
 
     def as_dict(self) -> dict[str, Any]:
-        """What programs rely on, as plain values: the keys of the command contract."""
+        """What programs rely on, as plain values: the keys of the command contract. Numbers that are not finite are None."""
         raise NotImplementedError
 
     def _heading(self) -> str:
@@ -283,6 +287,16 @@ class Outcome:
         raise NotImplementedError
 
 
+def _plain_values(method: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """A method `as_dict` that gives what JSON can hold: lists for arrays, None for what is not finite."""
+
+    @functools.wraps(method)
+    def run(self: Outcome) -> dict[str, Any]:
+        return dict(plain(method(self)))
+
+    return run
+
+
 def _kept_whole(save: Callable[..., tuple[Path, ...]]) -> Callable[..., tuple[Path, ...]]:
     """A method `save(self, folder, ...)` that also keeps the answer as it is."""
 
@@ -372,22 +386,26 @@ class Listing(Sequence[Record], Generic[Record]):
     def __getitem__(self, key: int | str | slice) -> Record | Listing[Record]:
         if isinstance(key, slice):
             return Listing(self._records[key])
-        if isinstance(key, int):
-            return self._records[key]
+        if hasattr(key, "__index__"):  # whole numbers of any kind, NumPy's too
+            return self._records[operator.index(key)]
         for record in self._records:
             if getattr(record, "name", None) == key:
                 return record
         raise UnknownNameError("row", key, (str(getattr(record, "name", "")) for record in self._records))
 
     def sorted_by(self, column: str, *, descending: bool = False) -> Listing[Record]:
-        """The same rows in the order of one column; what is missing or not a number comes last."""
+        """The same rows in the order of one column; what is missing or not a number comes last.
 
-        def place(record: Record) -> tuple[bool, Any]:
-            value = getattr(record, column)
-            missing = value is None or value != value
-            return missing, 0.0 if missing else (-value if descending and isinstance(value, int | float) else value)
-
-        return Listing(sorted(self._records, key=place))
+        Raises:
+            UnknownNameError: no such column; lists those there are.
+        """
+        if self._records and column not in _columns(self._records):
+            raise UnknownNameError("column", column, _columns(self._records))
+        values = [getattr(record, column) for record in self._records]
+        known = [k for k, value in enumerate(values) if value is not None and value == value]
+        ordered = sorted(known, key=lambda k: values[k], reverse=descending)
+        missing = [k for k in range(len(values)) if k not in set(known)]
+        return Listing(self._records[k] for k in (*ordered, *missing))
 
     def table(self, caption: str = "") -> Table:
         names = _columns(self._records)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import TypeVar
+from math import isnan
+from pathlib import Path
+from typing import Any, TypeVar
 
 from armid.errors import InputError, UnknownNameError
 
@@ -46,3 +49,62 @@ def numbers(where: str, text: str | Sequence[float], count: int, example: str) -
     if len(values) != count:
         raise InputError(where, repr(text), f"expected {count} numbers, for example {example}")
     return values
+
+
+def number(what: str, value: object) -> float:
+    """A number, of whatever kind.
+
+    Raises:
+        InputError: text, nothing, or not a number.
+    """
+    try:
+        found = float("nan") if isinstance(value, str | bytes) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        found = float("nan")
+    if isnan(found):
+        raise InputError(what, repr(value), "expected a number")
+    return found
+
+
+def wrong_kind(what: str, value: object, expected: str) -> InputError:
+    """The complaint about a thing of a kind that cannot be meant: names its type, as people know it."""
+    return InputError(what, "nothing given" if value is None else f"a {type(value).__name__}", f"expected {expected}")
+
+
+def path_of(what: str, value: object, expected: str) -> Path:
+    """The path that a word or a path object names.
+
+    Args:
+        what: is asked for, for the message.
+        value: as given.
+        expected: in words, when it is neither.
+
+    Raises:
+        InputError: something else than text or a path.
+    """
+    if not isinstance(value, str | os.PathLike):
+        raise wrong_kind(what, value, expected)
+    return Path(value)
+
+
+def several(what: str, given: Any, kinds: tuple[type, ...], expected: str) -> list[Any]:
+    """One or several of a kind, as a list.
+
+    Args:
+        what: is asked for, for the message.
+        given: one of them, or any number in a list, a tuple or the like.
+        kinds: of which they may be.
+        expected: in words.
+
+    Raises:
+        InputError: something else; tables and arrays are not taken for lists.
+    """
+    if isinstance(given, kinds):
+        return [given]
+    if not isinstance(given, Iterable) or hasattr(given, "dtype") or hasattr(given, "columns"):
+        raise wrong_kind(what, given, expected)
+    found = list(given)
+    for one in found:
+        if not isinstance(one, kinds):
+            raise wrong_kind(what, one, expected)
+    return found

@@ -63,7 +63,7 @@ from armid.outcome import Check, Listing, Outcome, Provenance
 from armid.page import Table
 from armid.robot.robot import Robot
 from armid.threads import one_blas_thread
-from armid.words import choice
+from armid.words import choice, number
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -272,6 +272,11 @@ def calibrate(
     """
     if bootstrap < 0 or bootstrap == 1:
         raise InputError("bootstrap", f"{bootstrap} redrawn recordings show no spread", "give 0, or some fifty")
+    if folds is not None and not number("folds", folds) >= 1:
+        raise InputError("folds", f"{folds}", "expected how many parts are held out in turn, 2 or more; 1 for one part")
+    for name, sigma in (("sigma_position", sigma_position), ("sigma_orientation", sigma_orientation)):
+        if not number(name, sigma) >= 0.0:
+            raise InputError(name, f"{sigma}", "expected a standard deviation in m or rad, or 0 where the file has it")
     sharing = choice("setups", setups, SetupSharing)
     reading = poses_mapping(
         mapping,

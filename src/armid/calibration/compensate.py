@@ -27,6 +27,7 @@ from armid.page import Table
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.threads import one_blas_thread
+from armid.words import wrong_kind
 
 if TYPE_CHECKING:
     from armid.calibration.calibrate import Calibration
@@ -263,6 +264,8 @@ def compensate(
         found = compensated(arm, correction.model, correction.values, targets, poses=poses, inputs=tuple(inputs))
         measured = np.array([correction.measured[name] for name in arm.joint_names]).T if correction.measured else None
         return _held_against(found, measured, correction.advice)
+    if not hasattr(correction, "fit"):
+        raise wrong_kind("correction", correction, "a Calibration, or the folder or correction.json of one")
     fit = correction.fit
     found = compensated(arm, fit.model, fit.after.values, targets, poses=poses, inputs=tuple(inputs))
     return _held_against(found, correction.measurements.q, str(correction.advice))

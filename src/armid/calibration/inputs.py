@@ -23,6 +23,7 @@ from armid.kinematics.measurement import Measurements
 from armid.notes import Note
 from armid.outcome import InputFile
 from armid.robot.robot import JointKind, Robot
+from armid.words import several
 
 VALIDATION = "validation"
 """Prefix of frames that the held-out rows have for themselves."""
@@ -97,7 +98,8 @@ def poses_mapping(given: PosesMapping | str | Path | None, **words: object) -> P
 
 
 def _several(data: PoseData | Sequence[PoseData]) -> list[PoseData]:
-    return [data] if isinstance(data, Measurements | str | Path) else list(data)
+    expected = "paths of poses files (CSV), or Measurements, one or several"
+    return several("poses", data, (Measurements, str, Path), expected)
 
 
 def _arm(robot: Robot | str | Path, poses: Sequence[PoseData], *, base: str | None, tip: str | None) -> Robot:

@@ -57,6 +57,7 @@ class PoseDesign(Outcome):
     """
 
     _page = "armid.report.poses:poses_report"
+    _loads = True
 
     robot: Robot
     purpose: Purpose

@@ -95,7 +95,7 @@ def export_regressor(
         stored = load_result(source)
         robot, effects, base, home = stored.described, stored.effects, stored.estimate.base, result_folder(source)
     else:
-        robot, effects = load_robot(source), effects_of(friction)
+        robot, effects = load_robot(str(source)), effects_of(friction)
     stem = name or f"{robot.name}_{kind}"
     safe = "".join(c if c.isalnum() and c.isascii() else "_" for c in stem)
     safe = safe if not safe[0].isdigit() else f"arm_{safe}"

@@ -29,6 +29,7 @@ from armid.parameters.effects import DEFAULT_FRICTION
 from armid.parameters.space import named_parameter
 from armid.robot.load import load_robot
 from armid.unfinished import question_digest
+from armid.words import several
 
 Progress = Callable[[str], None]
 
@@ -255,7 +256,12 @@ def fleet(
     """
     if not 0.0 < false_alarms < 1.0:
         raise InputError("--false-alarms", f"{false_alarms}", "expected a probability between 0 and 1")
-    visits = read_visits(table, robot) if isinstance(table, str | Path) else tuple(table)
+    if isinstance(table, str | Path):
+        visits = read_visits(table, robot)
+    else:
+        visits = tuple(several("table", table, (Visit,), "a table, or Visits"))
+    if not visits:
+        raise InputError("table", "no visit in it", "one row per arm and date")
     refuse_inputs_within(out, (table, robot, *(path for visit in visits for path in (visit.robot, *visit.logs))))
     words = {
         "friction": friction,

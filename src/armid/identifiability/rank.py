@@ -9,6 +9,7 @@ import numpy as np
 
 from armid.arrays import FloatArray, read_only
 from armid.identifiability.errors import ToleranceError
+from armid.words import number
 
 STRUCTURAL_TOLERANCE = 1e-9
 """For rows computed in double precision: round-off of a recursion over ten joints stays below 1e-12 of the
@@ -60,7 +61,7 @@ class RankDecision:
 
 def checked_tolerance(tolerance: float) -> float:
     """The tolerance itself when it is a fraction."""
-    if not 0.0 < tolerance < 1.0:
+    if not 0.0 < number("tolerance", tolerance) < 1.0:
         raise ToleranceError(tolerance)
     return tolerance
 

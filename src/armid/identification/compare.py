@@ -21,7 +21,7 @@ from armid.outcome import Check, InputFile, Outcome, Provenance
 from armid.page import Cell, Table
 from armid.parameters.inertial import InertialIndex
 from armid.parameters.space import named_parameter
-from armid.words import choice
+from armid.words import choice, several
 
 _SAME_COEFFICIENT = 1e-6
 """Relative difference up to which two coefficients of a combination are the same (a calibrated arm moves them a little)."""
@@ -126,6 +126,7 @@ class ResultComparison(Outcome):
     """
 
     _page: ClassVar[str] = "armid.report.comparison:comparison_report"
+    _loads: ClassVar[bool] = True
 
     names: tuple[str, ...]
     results: tuple[Result, ...]
@@ -201,30 +202,35 @@ class ResultComparison(Outcome):
         )
 
 
-def compare(*results: str | Path | Result, parameters: str | Parameters = Parameters.BASE) -> ResultComparison:
+def compare(
+    *results: str | Path | Result | Sequence[str | Path | Result], parameters: str | Parameters = Parameters.BASE
+) -> ResultComparison:
     """Puts identifications of one arm side by side: parameters with intervals, differences, held-out errors.
 
     Args:
-        results: two or more, or their folders; the first is what the others are compared with.
+        results: two or more, or their folders, or one list of them; the first is what the others are compared with.
         parameters: all base parameters, or of every result its essential ones: of a reduced model those left out are zero
             without deviation, and errors are the reduced models'.
 
     Raises:
         InputError: fewer than two, of different arms, with nothing in common, or without essential parameters asked for.
     """
+    if len(results) == 1 and isinstance(results[0], list | tuple):
+        return compare(*results[0], parameters=parameters)
     meant = choice("parameters", parameters, Parameters)
     if meant is Parameters.CONSISTENT:
         hint = "base or essential; the page has the bodies beside them"
         raise InputError(
             "--parameters consistent", "bodies are in part regularisation and have no such intervals", hint
         )
-    loaded = tuple(r if isinstance(r, Result) else load_result(r, traces=False) for r in results)
-    names = _short_names(results)
+    given = several("results", results, (str, Path, Result), "results or their folders, two or more")
+    loaded = tuple(r if isinstance(r, Result) else load_result(r, traces=False) for r in given)
+    names = _short_names(given)
     for name, other in zip(names, loaded, strict=True):
         check_same_arm(name, loaded[0].described, other.described)
     loaded = tuple(_reduced(result) for result in loaded) if meant is Parameters.ESSENTIAL else loaded
     rows = agreement(loaded)
-    folders = [str(r) for r in results if not isinstance(r, Result)]
+    folders = [str(r) for r in given if not isinstance(r, Result)]
     return ResultComparison(
         names=tuple(names),
         results=loaded,

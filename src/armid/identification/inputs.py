@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from armid.errors import InputError
 from armid.logs.check import check_log
 from armid.logs.log import Log
 from armid.logs.read import ReadOptions, unchecked_log
 from armid.outcome import InputFile
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.words import several
 
 if TYPE_CHECKING:
     from armid.identification.result import Result
@@ -41,9 +43,9 @@ def robot_of(
 
 def result_of(result: str | Path | Result) -> Result:
     """A result from its folder, or as it is."""
-    from armid.identification.result import load_result
+    from armid.identification.result import Result, load_result
 
-    return load_result(result) if isinstance(result, str | Path) else result
+    return result if isinstance(result, Result) else load_result(result)
 
 
 def is_result(source: object) -> bool:
@@ -78,9 +80,11 @@ class Recordings:
 
     def read(self, logs: LogsInput, robot: Robot) -> list[Log]:
         """Logs from paths; logs as they are."""
-        several = [logs] if isinstance(logs, str | Path | Log) else list(logs)
+        found = several("logs", logs, (str, Path, Log), "recordings: paths or Logs, one or several")
+        if not found:
+            raise InputError("logs", "there are none", "give one recording or several")
         options = ReadOptions(step=self.step, data_root=self.data_root)
-        read = [log if isinstance(log, Log) else unchecked_log(log, robot, options=options) for log in several]
+        read = [log if isinstance(log, Log) else unchecked_log(log, robot, options=options) for log in found]
         return [check_log(log, robot) for log in read] if self.checked else read
 
 

@@ -28,7 +28,7 @@ from armid.notes import Note
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide, effects_of
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
-from armid.words import choice, numbers
+from armid.words import choice, numbers, several, wrong_kind
 
 if TYPE_CHECKING:  # files that few name: controllers, calibrations, populations
     from armid.closed_loop.controller import JointController
@@ -123,7 +123,7 @@ def request(robot: str | Path | Robot, logs: Source | Sequence[Source], words: I
     opening = _Opening(
         robot=arm,
         options=words["options"],
-        accept=_accepted(accept, words["find_gravity"]),
+        accept=_accepted(accept, find_gravity=words["find_gravity"]),
         strict=words["strict"],
         cluster=words["cluster"],
         progress=progress,
@@ -227,7 +227,9 @@ def _conditioning_of(words: IdentifyWords) -> Conditioning:
     processing = processing_of(
         words["processing"], cutoff_hz=words["cutoff_hz"], torque_cutoff_hz=words["torque_cutoff_hz"]
     )
-    return processing.conditioning(torque_delay=words["torque_delay"], accept=tuple(words["accept"]))
+    return processing.conditioning(
+        torque_delay=words["torque_delay"], accept=_accepted(words["accept"], find_gravity=False)
+    )
 
 
 def loaded(robot: str | Path | Robot, gravity: Sequence[float] | None = None) -> Robot:
@@ -240,7 +242,7 @@ def listed(sources: Source | Sequence[Source] | None) -> list[Source]:
     """One or several sources as a list."""
     if sources is None:
         return []
-    return [sources] if isinstance(sources, str | Path | Log | Recording) else list(sources)
+    return several("logs", sources, (str, Path, Log, Recording), "recordings: paths or Logs, one or several")
 
 
 def opened(
@@ -254,16 +256,19 @@ def opened(
 
 def _earlier(prior: str | Path | Result | Population | None) -> Result | Population | None:
     """What is known from before: a result of this arm, or a population of arms of its kind."""
-    if not isinstance(prior, str | Path):
-        return prior
-    from armid.estimation.population import is_population, load_population
+    from armid.estimation.population import Population, is_population, load_population
 
+    if prior is None or isinstance(prior, Result | Population):
+        return prior
+    if not isinstance(prior, str | Path):
+        raise wrong_kind("prior", prior, "a Result or the folder of one, or a fleet's")
     return load_population(prior) if is_population(prior) else load_result(prior)
 
 
-def _accepted(accept: Sequence[str], find_gravity: bool) -> tuple[str, ...]:
-    """Codes of errors that do not keep a log from being used."""
-    return (*accept, *(SETTLED_BY_GRAVITY if find_gravity else ()))
+def _accepted(accept: str | Sequence[str], *, find_gravity: bool) -> tuple[str, ...]:
+    """Codes of errors that do not keep a log from being used; one word counts as a list of codes with commas."""
+    codes = accept.split(",") if isinstance(accept, str) else accept
+    return (*codes, *(SETTLED_BY_GRAVITY if find_gravity else ()))
 
 
 @dataclass(frozen=True, kw_only=True)

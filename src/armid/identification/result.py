@@ -33,6 +33,7 @@ from armid.parameters.effects import Effects
 from armid.parameters.inertial import N_INERTIAL
 from armid.robot.robot import Robot
 from armid.rows.friction import Shapes
+from armid.words import path_of
 
 _DRIVE_QUANTITIES = ("rotor_inertia", "viscous", "coulomb", "offset")
 """Parameters of a joint that its drive can hold."""
@@ -371,4 +372,4 @@ def load_result(folder: str | Path, *, traces: bool = True) -> Result:
     """
     from armid.identification.stored import read_result
 
-    return read_result(Path(folder), traces=traces)
+    return read_result(path_of("result", folder, "a folder written by armid identify, or a Result"), traces=traces)

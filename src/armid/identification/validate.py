@@ -79,6 +79,7 @@ class Validation(Outcome):
     """
 
     _page: ClassVar[str] = "armid.report.identification:validation_report"
+    _loads: ClassVar[bool] = True
 
     name: str
     joints: tuple[JointErrors, ...]

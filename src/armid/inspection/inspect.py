@@ -186,7 +186,9 @@ def _motion(
     if not isinstance(source, TorqueRows) or (log is None and trajectory is None):
         return None, ()
     if log is not None:
-        recording = _recording(log, source.robot) if isinstance(log, str | Path) else log
+        from armid.logs.log import Log  # only recordings need it
+
+        recording = log if isinstance(log, Log) else _recording(log, source.robot)
         files = tuple(InputFile(path, digest, "log") for path, digest in recording.source.files)
         return recorded_excitation(source, base, recording, noise=noise), files
     assert trajectory is not None

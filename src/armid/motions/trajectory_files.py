@@ -22,6 +22,7 @@ from armid.motions.trajectory import SampledTrajectory, SequenceTrajectory, Traj
 from armid.motions.transition import TransitionTrajectory
 from armid.motions.trapezoid import TrapezoidalTrajectory
 from armid.outcome import InputFile
+from armid.words import path_of
 
 _FORMAT = "armid-trajectory"
 _VERSION = 1
@@ -92,7 +93,9 @@ def save_trajectory(trajectory: Trajectory, path: Path, *, robot: str = "") -> P
 
 def trajectory_of(motion: str | Path | Trajectory) -> Trajectory:
     """A trajectory from its file; a trajectory stays as it is."""
-    return load_trajectory(Path(motion)) if isinstance(motion, str | Path) else motion
+    if not isinstance(motion, str | Path) and hasattr(motion, "joint_names") and hasattr(motion, "duration"):
+        return motion
+    return load_trajectory(path_of("trajectory", motion, "a file of `armid design`, or a Trajectory"))
 
 
 def input_of(source: object, role: str) -> tuple[InputFile, ...]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.documents import write_json
-from armid.errors import InputError
+from armid.errors import InputError, UnknownNameError
 from armid.identification.inputs import LogInput, LogsInput, Recordings, files_of
 from armid.identification.result import Result
 from armid.notes import Note
@@ -145,6 +145,8 @@ def observe(
         UntrustedError: the result is untrusted.
         InputError: no torque on the side of the model, or too little free motion.
     """
+    if residual not in get_args(ResidualWord):
+        raise UnknownNameError("residual", str(residual), get_args(ResidualWord))
     known = observed_arm(arm, force=force)
     robot = known.robot
     reader = Recordings(step=step, data_root=data_root)

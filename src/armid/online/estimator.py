@@ -27,6 +27,7 @@ from armid.robot.robot import Robot
 from armid.rows.imperfections import Family
 from armid.rows.torque import TorqueRows
 from armid.signals.causal import CausalDifferentiator, LocalPolynomial
+from armid.words import number
 
 _GAP = 1.5
 """Sampling periods: a longer step is a gap, and the window of the differentiator starts anew."""
@@ -81,7 +82,9 @@ class OnlineEstimator:
         base: str | None = None,
         tip: str | None = None,
     ) -> None:
-        if isinstance(arm, str | Path):
+        if not number("rate", rate) > 0.0:
+            raise InputError("rate", f"{rate}", "expected samples per second, above zero")
+        if not isinstance(arm, Result | Robot):
             arm = result_of(arm) if is_result(arm) else robot_of(arm, base=base, tip=tip)
         if isinstance(arm, Result):
             _check_result(arm, own=friction is None and effects is None)

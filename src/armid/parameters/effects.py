@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from armid.errors import InputError, UnknownNameError
-from armid.words import choice
+from armid.words import choice, wrong_kind
 
 
 class TorqueSide(StrEnum):
@@ -129,11 +130,11 @@ class Effects:
         return self.torques is not TorqueSide.LINK
 
 
-def _friction_words(text: str, *, shapes: bool = True) -> dict[str, bool]:
+def _friction_words(text: str | Iterable[str], *, shapes: bool = True) -> dict[str, bool]:
     """Fields of `Effects` from a comma-separated list; `none` for none.
 
     Args:
-        text: words of `FRICTION_NAMES` and `FRICTION_SHAPES`.
+        text: or a list; words of `FRICTION_NAMES` and `FRICTION_SHAPES`.
         shapes: whether the latter are understood.
 
     Raises:
@@ -141,7 +142,10 @@ def _friction_words(text: str, *, shapes: bool = True) -> dict[str, bool]:
         InputError: `none` beside others.
     """
     known = (*FRICTION_NAMES, *(FRICTION_SHAPES if shapes else ()))
-    chosen = [word.strip() for word in text.split(",") if word.strip()]
+    if not isinstance(text, str | Iterable):
+        raise wrong_kind("friction", text, f"words of {', '.join((*known, 'none'))}")
+    words = text.split(",") if isinstance(text, str) else [str(word) for word in text]
+    chosen = [word.strip() for word in words if word.strip()]
     if "none" in chosen and len(chosen) > 1:
         raise InputError("friction", repr(text), "'none' stands alone")
     for word in chosen:
@@ -151,7 +155,7 @@ def _friction_words(text: str, *, shapes: bool = True) -> dict[str, bool]:
 
 
 def effects_of(
-    friction: str = DEFAULT_FRICTION,
+    friction: str | Iterable[str] = DEFAULT_FRICTION,
     *,
     rotor_inertia: bool = False,
     payload: str | PayloadRuns = PayloadRuns.NONE,
@@ -161,7 +165,7 @@ def effects_of(
     """Effects from words.
 
     Args:
-        friction: comma-separated, of `FRICTION_NAMES` and `FRICTION_SHAPES`; `none` or empty for none.
+        friction: comma-separated or a list, of `FRICTION_NAMES` and `FRICTION_SHAPES`; `none` or empty for none.
         rotor_inertia: whether rotor inertias are estimated (always so on the motor side).
         payload: which runs carried one.
         torques: where torque is measured.

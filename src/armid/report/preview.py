@@ -113,6 +113,9 @@ Shown = str | Path | Trajectory | Design | PoseDesign | Plan | npt.ArrayLike
 """What can be played: a motion, an answer that holds one, poses, or a file of either."""
 
 
+_LAST_PORT = 65535
+
+
 def show(
     robot: str | Path | Robot,
     trajectory: Shown | None = None,
@@ -145,6 +148,8 @@ def show(
     """
     arm = robot if isinstance(robot, Robot) else load_robot(robot, base=base, tip=tip)
     motion = None if trajectory is None else _playable(arm, trajectory)
+    if not 0 <= port <= _LAST_PORT:
+        raise InputError("port", f"{port}", f"expected 0 (any free one) to {_LAST_PORT}")
     return Preview(Show(arm, motion, build_scene(arm, cell_of(cell)), motion_limits(arm)[0].middle), port=port)
 
 

@@ -15,6 +15,7 @@ from armid.robot.mesh_units import with_metre_meshes
 from armid.robot.robot import Robot, Source
 from armid.robot.urdf.xml_tree import decoded
 from armid.robot.yaml_file import parse_yaml
+from armid.words import path_of
 
 _MAX_FILE_BYTES = 50_000_000
 """The largest published URDFs are below 2 MB; anything near this is not a robot description."""
@@ -40,6 +41,7 @@ def load_robot(
 
 
 def _read(source: str | Path, base: str | None, tip: str | None) -> Robot:
+    path_of("robot", source, "a path of a URDF or robot YAML, a catalogue name, or a Robot")
     text = str(source)
     in_catalogue = isinstance(source, str) and text in catalogue_names()
     if in_catalogue:

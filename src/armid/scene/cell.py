@@ -13,6 +13,7 @@ from armid.errors import InputError, UnknownNameError
 from armid.robot.document import Field, document
 from armid.robot.geometry import Geometry, Mesh
 from armid.robot.shapes import POSE, SHAPES, read_pose, read_shape
+from armid.words import path_of
 
 _FORMAT = "armid-cell/1"
 
@@ -88,7 +89,7 @@ def cell_of(cell: str | Path | Cell | None) -> Cell | None:
     """
     if cell is None or isinstance(cell, Cell):
         return cell
-    path = Path(cell)
+    path = path_of("cell", cell, "a cell file, the name of one that comes along, or a Cell")
     if path.suffix in (".yaml", ".yml") or path.exists():
         return load_cell(path)
     known = sorted(file.stem for file in _CELLS.glob("*.yaml"))

@@ -35,7 +35,7 @@ from armid.simulation.simulation import RecordedChannels, Simulation, log_name
 from armid.simulation.truth import settings_values
 from armid.simulation.writers import ALL, LogFormat, formats_of, left_out
 from armid.threads import one_blas_thread
-from armid.words import choice, numbers
+from armid.words import choice, number, numbers
 
 _TYPICAL = "typical"
 """Sensors when nothing says how well the arm measures."""
@@ -115,6 +115,10 @@ def simulate(
         InputError: something asked for that cannot be.
     """
     refuse_inputs_within(out, (robot, trajectory, scenario, limits_file))
+    if not number("runs", runs) >= 1:
+        raise InputError("runs", f"{runs}", "expected one or more")
+    if payload_mass is not None and not number("payload_mass", payload_mass) >= 0.0:
+        raise InputError("payload_mass", f"{payload_mass}", "expected kilograms, zero or more")
     began = perf_counter()
     wanted, kinds = choice("record", record, RecordedChannels), formats_of(formats)
     arm, assumed = _arm(robot, base, tip, rotor_ratio, friction_ratio)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from armid.errors import InputError
 from armid.signals.differentiate import Differentiator
 from armid.signals.filters import FilterKind, LowPass
+from armid.words import number
 
 
 class VelocitySource(StrEnum):
@@ -58,7 +59,7 @@ class Conditioning:
     def __post_init__(self) -> None:
         for name in ("cutoff", "torque_cutoff", "rate", "period", "gap"):
             value = getattr(self, name)
-            if value is not None and not value > 0.0:
+            if value is not None and not number(name, value) > 0.0:
                 raise InputError(name, f"{value}", "expected a positive number")
         if self.trim is not None and not self.trim >= 0.0:
             raise InputError("trim", f"{self.trim} s", "expected zero or more")

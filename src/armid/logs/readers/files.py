@@ -11,6 +11,7 @@ from armid.errors import InputError, UnknownNameError
 from armid.folders import settle
 from armid.logs.readers import columnar, hdf5, jsonlines, matlab, npz, rosbag, text
 from armid.logs.readers.table import Layout, TableFile
+from armid.words import path_of
 
 Opener = Callable[[Path, Layout], TableFile]
 
@@ -97,7 +98,7 @@ def existing(path: str | Path) -> Path:
     Raises:
         InputError: there is none, or it is a pipe, a device or a socket, which could keep us waiting for ever.
     """
-    location = Path(path)
+    location = path_of("log", path, "the path of a recording, or a Log; write a table in memory to a file first")
     try:
         found = location.exists()
     except (OSError, ValueError):
