@@ -74,6 +74,7 @@ def settings() -> tuple[Setting, ...]:
 def coverage(*, logs: int, out: Path | None, finished: bool = False) -> None:
     """Share of 95 % intervals that hold the truth, by class of parameter and by what was simulated."""
     from armid.identification.compare import parameter_class
+    from armid.parameters.space import named_parameter
 
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     every = settings()[:logs]
@@ -81,7 +82,7 @@ def coverage(*, logs: int, out: Path | None, finished: bool = False) -> None:
         every = tuple(setting for setting in every if _place(setting, out).exists())
     for k, setting in enumerate(every):
         for name, z in _kept_scores(setting, out).items():
-            marks = {"parameter": parameter_class(name), "arm": setting.arm, "friction": setting.law}
+            marks = {"parameter": parameter_class(named_parameter(name)), "arm": setting.arm, "friction": setting.law}
             marks |= {"noise": setting.noise, "harmonics": str(setting.harmonics), "all": "all"}
             for kind, value in marks.items():
                 found[kind][value].append(z)

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import armid
 from armid.cli import application
 from armid.cli import simulate as verb
+from armid.cli import simulate_options as own
 from armid.logs.log import Channel
 from armid.logs.read import unchecked_log
 from armid.motions.sample_table import save_csv
@@ -256,6 +257,6 @@ def test_options_and_words_are_those_of_the_library():
     options = set(signature(verb.simulate).parameters) - {"as_json"}
     assert options == set(signature(armid.simulate).parameters)
     assert set(get_args(verb.RecordWord)) == {kind.value for kind in RecordedChannels}
-    assert set(get_args(verb.ControllerWord)) == set(CONTROLLERS)
-    assert set(verb.FORMATS) == {ALL, *(kind.value for kind in LogFormat)}
-    assert verb.MISTAKES == MISTAKE_WORDS
+    assert set(get_args(own.ControllerWord)) == set(CONTROLLERS)
+    assert set(own.FORMATS) == {ALL, *(kind.value for kind in LogFormat)}
+    assert own.MISTAKES == MISTAKE_WORDS

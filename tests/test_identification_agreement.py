@@ -9,6 +9,7 @@ from armid.estimation.estimate import Estimate
 from armid.identifiability.base import BaseParameters, RankDecision
 from armid.identification.compare import ALL, parameter_class, scores
 from armid.identification.sensitivity import CutoffMove, cutoff_check, widened_by_cutoff
+from armid.parameters.space import named_parameter, named_parameters
 
 NAMES = ("link1.mass", "link2.mx", "joint1.viscous")
 
@@ -34,10 +35,10 @@ def estimate() -> Estimate:
 
 
 def test_parameters_have_a_class() -> None:
-    assert [parameter_class(name) for name in NAMES] == ["mass", "first moment", "viscous"]
-    assert parameter_class("link3.Ixy") == "inertia"
-    assert parameter_class("joint2.motor_coulomb") == "coulomb"
-    assert parameter_class("joint2.rotor_inertia") == "rotor inertia"
+    assert [parameter_class(parameter) for parameter in named_parameters(NAMES)] == ["mass", "first moment", "viscous"]
+    assert parameter_class(named_parameter("link3.Ixy")) == "inertia"
+    assert parameter_class(named_parameter("joint2.motor_coulomb")) == "coulomb"
+    assert parameter_class(named_parameter("joint2.rotor_inertia")) == "rotor inertia"
 
 
 def test_scores_count_what_lies_beyond_chance() -> None:

@@ -78,7 +78,7 @@ def test_without_mistakes_it_is_trusted(shortcuts: None, tmp_path: Path) -> None
     assert load_result(tmp_path / "result").verdict == "trusted"
     said = ending.as_dict()
     assert said["verdict"] == "trusted"
-    assert said["urdf"] == tmp_path / "iiwa14.urdf"
+    assert said["urdf"] == str(tmp_path / "iiwa14.urdf")
     assert said["held_out_relative_error"] == ending.result.relative_error["held_out"]
     assert "\n" not in repr(ending)
     assert "Torque error on a motion never seen" in ending.summary()

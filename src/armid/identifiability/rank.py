@@ -61,7 +61,7 @@ class RankDecision:
 
 def checked_tolerance(tolerance: float) -> float:
     """The tolerance itself when it is a fraction."""
-    if not 0.0 < number("tolerance", tolerance) < 1.0:
+    if not 0.0 < (tolerance if isinstance(tolerance, float) else number("tolerance", tolerance)) < 1.0:
         raise ToleranceError(tolerance)
     return tolerance
 

@@ -20,7 +20,7 @@ from armid.notes import Note, Severity
 from armid.outcome import Check, InputFile, Outcome, Provenance
 from armid.page import Cell, Table
 from armid.parameters.inertial import InertialIndex
-from armid.parameters.space import named_parameter
+from armid.parameters.space import Parameter, named_parameters
 from armid.words import choice, several
 
 _SAME_COEFFICIENT = 1e-6
@@ -69,9 +69,8 @@ ALL = "all"
 """Of a table of scores: all classes together."""
 
 
-def parameter_class(name: str) -> str:
+def parameter_class(parameter: Parameter) -> str:
     """Word for what a base parameter leads with: mass, first moment, inertia, or the quantity of a drive."""
-    parameter = named_parameter(name)
     match parameter.component:
         case None:
             return parameter.quantity.removeprefix("motor_").replace("_", " ")
@@ -90,9 +89,9 @@ def scores(differences: Mapping[str, float]) -> tuple[Scores, ...]:
         differences: by parameter, in standard deviations; those that are not finite are left out.
     """
     found: dict[str, dict[str, float]] = {}
-    for name, z in differences.items():
+    for parameter, (name, z) in zip(named_parameters(tuple(differences)), differences.items(), strict=True):
         if isfinite(z):
-            found.setdefault(parameter_class(name), {})[name] = abs(z)
+            found.setdefault(parameter_class(parameter), {})[name] = abs(z)
     if not found:
         return ()
     everything = {name: z for group in found.values() for name, z in group.items()}

@@ -93,7 +93,7 @@ def save_trajectory(trajectory: Trajectory, path: Path, *, robot: str = "") -> P
 
 def trajectory_of(motion: str | Path | Trajectory) -> Trajectory:
     """A trajectory from its file; a trajectory stays as it is."""
-    if not isinstance(motion, str | Path) and hasattr(motion, "joint_names") and hasattr(motion, "duration"):
+    if not isinstance(motion, str | Path) and hasattr(motion, "duration") and hasattr(motion, "sample"):
         return motion
     return load_trajectory(path_of("trajectory", motion, "a file of `armid design`, or a Trajectory"))
 

@@ -80,8 +80,10 @@ class Payload(Outcome):
 
     def _deviations(self) -> FloatArray:
         """In the order of `_QUANTITIES`, shape [10]."""
-        J = jacobian(self.inertial)
-        deviation = np.sqrt(np.maximum(np.diag(J @ self.covariance @ J.T), 0.0))
+        J, known = jacobian(self.inertial), np.isfinite(np.diag(self.covariance))
+        variance = np.diag(J[:, known] @ self.covariance[np.ix_(known, known)] @ J[:, known].T)
+        unseen = np.any(J[:, ~known] != 0.0, axis=1)
+        deviation = np.where(unseen, np.inf, np.sqrt(np.maximum(variance, 0.0)))
         return deviation if self.separated else np.concatenate([deviation[:4], np.full(6, np.inf)])
 
     @property

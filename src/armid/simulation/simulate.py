@@ -118,7 +118,7 @@ def simulate(
     if not number("runs", runs) >= 1:
         raise InputError("runs", f"{runs}", "expected one or more")
     if payload_mass is not None and not number("payload_mass", payload_mass) >= 0.0:
-        raise InputError("payload_mass", f"{payload_mass}", "expected kilograms, zero or more")
+        raise InputError("payload_mass", f"{payload_mass}", "expected kilograms, not negative")
     began = perf_counter()
     wanted, kinds = choice("record", record, RecordedChannels), formats_of(formats)
     arm, assumed = _arm(robot, base, tip, rotor_ratio, friction_ratio)
