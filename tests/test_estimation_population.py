@@ -118,7 +118,10 @@ def test_stored_and_read_back(tmp_path):
     older = json.loads((tmp_path / "population.json").read_text())
     del older["doubt"]
     (tmp_path / "population.json").write_text(json.dumps(older))
-    assert not np.any(load_population(tmp_path).doubt)
+    without = load_population(tmp_path)
+    assert not np.any(without.doubt)
+    low, high = without.spread_interval()
+    assert np.all((low < without.spread) & (without.spread < high))
     (tmp_path / "population.json").write_text('{"schema": "armid.population/1", "names": []}')
     with pytest.raises(InputError, match="field 'units' is missing"):
         load_population(tmp_path)

@@ -113,6 +113,9 @@ def test_a_log_that_will_be_split_is_filtered_once_for_check_training_and_held_o
     assert calls == [(train.name, chosen.cutoff), (held_out.name, chosen.cutoff)]
     train.condition(replace(chosen, cutoff=0.5 * chosen.cutoff), alone=True)
     assert calls[2:] == [(train.name, 0.5 * chosen.cutoff)]
+    # Whoever asks for the last part has had the first, which may have had to make room for other logs meanwhile.
+    held_out.condition(replace(chosen, cutoff=2.0 * chosen.cutoff))
+    assert calls[3:] == [(held_out.name, 2.0 * chosen.cutoff)]
 
 
 def test_nothing_of_the_training_part_reaches_the_held_out_samples():

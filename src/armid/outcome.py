@@ -402,10 +402,10 @@ class Listing(Sequence[Record], Generic[Record]):
         if self._records and column not in _columns(self._records):
             raise UnknownNameError("column", column, _columns(self._records))
         values = [getattr(record, column) for record in self._records]
-        known = [k for k, value in enumerate(values) if value is not None and value == value]
-        ordered = sorted(known, key=lambda k: values[k], reverse=descending)
-        missing = [k for k in range(len(values)) if k not in set(known)]
-        return Listing(self._records[k] for k in (*ordered, *missing))
+        known = [value is not None and value == value for value in values]
+        places = [k for k, there in enumerate(known) if there]
+        ordered = sorted(places, key=lambda k: values[k], reverse=descending)
+        return Listing(self._records[k] for k in (*ordered, *(k for k, there in enumerate(known) if not there)))
 
     def table(self, caption: str = "") -> Table:
         names = _columns(self._records)

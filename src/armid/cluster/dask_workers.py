@@ -146,7 +146,8 @@ class DaskWorkers:
     def _sent(self, function: Callable[..., Any], *items: Sequence[Any]) -> list[Any]:
         """A future per item; the function travels once, and from worker to worker.
 
-        Within each task it would be there sooner, but unpacked where its arrays are aligned otherwise, and round otherwise.
+        Within each task it would be there sooner, but sums then came out another in their last digits; why is not known (arrays
+        that are unpacked with another alignment are suspected).
         """
         if not items[0]:
             return []

@@ -93,10 +93,11 @@ class Population:
         from scipy.stats import chi2
 
         # Of the variance v of what arms differ by and what their recordings leave open, which f squares tell: its deviation is
-        # v sqrt(2 / f), and f times the one found over the true one is chi-squared.
+        # v sqrt(2 / f), and f times the one found over the true one is chi-squared. It is never less than the spread itself, also
+        # where a file of an earlier version does not say the doubt.
         freedom = self.arms - 1.0
-        whole = self.doubt * np.sqrt(freedom / 2.0)
-        noise = np.maximum(whole - self.spread**2, 0.0)
+        whole = np.maximum(self.doubt * np.sqrt(freedom / 2.0), self.spread**2)
+        noise = whole - self.spread**2
         low, high = (whole * freedom / chi2.ppf(share, freedom) - noise for share in (0.975, 0.025))
         return np.sqrt(np.maximum(low, 0.0)), np.sqrt(np.maximum(high, 0.0))
 

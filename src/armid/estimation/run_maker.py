@@ -289,13 +289,13 @@ def _facts(pile: Pile) -> tuple[list[list[int]], tuple[Note, ...]]:
 
 
 _recordings: OrderedDict[tuple[str, Robot], Recording] = OrderedDict()
-"""Open on this worker, by file and robot; the longest unused is closed."""
+"""Open on this worker, by file (and how it is read) and robot; the longest unused is closed."""
 
 
 def _opened(reference: RecordingReference, robot: Robot) -> Recording:
     """A recording on a worker; parts of one file share what was read of it."""
     file = reference.checked
-    key = (f"{file.source} {file.facts.source.files}", robot)
+    key = (f"{file.source} {file.facts.source.files} {reference.options}", robot)
     whole = _recordings.pop(key, None) or RecordingReference(checked=file, options=reference.options).opened(robot)
     _recordings[key] = whole
     while len(_recordings) > _OPEN:

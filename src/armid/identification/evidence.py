@@ -9,7 +9,7 @@ from typing import Any
 
 from armid.identification.comparison import Comparison
 from armid.identification.motion import JointMotion
-from armid.identification.torque_error import number
+from armid.identification.torque_error import number_or_nan
 from armid.notes import Note, Severity
 
 _COMPARISONS = ("against_nominal", "against_constant")
@@ -86,15 +86,17 @@ class Evidence:
         load = values["other_load"]
         return Evidence(
             structural_rank=int(values["structural_rank"]),
-            gravity_error={key: number(value) for key, value in values["gravity_error"].items()},
+            gravity_error={key: number_or_nan(value) for key, value in values["gravity_error"].items()},
             log_notes=tuple(
                 Note(n["code"], Severity(n["severity"]), n["message"], n["subject"]) for n in values["log_notes"]
             ),
             torque_delay=float(values["torque_delay"]),
-            noise={key: number(value) for key, value in values["noise"].items()},
-            repeated=number(values["repeated"]),
-            cross_predicted={key: number(value) for key, value in values["cross_predicted"].items()},
-            other_load=None if load is None else OtherLoad(**{key: number(value) for key, value in load.items()}),
+            noise={key: number_or_nan(value) for key, value in values["noise"].items()},
+            repeated=number_or_nan(values["repeated"]),
+            cross_predicted={key: number_or_nan(value) for key, value in values["cross_predicted"].items()},
+            other_load=None
+            if load is None
+            else OtherLoad(**{key: number_or_nan(value) for key, value in load.items()}),
             against_nominal=tuple(map(_comparison, values["against_nominal"])),
             against_constant=tuple(map(_comparison, values["against_constant"])),
             train=tuple(map(JointMotion.from_dict, values["train"])),
@@ -107,8 +109,8 @@ def _comparison(values: Mapping[str, Any]) -> Comparison:
     uncertainty = values["uncertainty"]
     return Comparison(
         name=values["name"],
-        rmse=number(values["rmse"]),
-        rmse_other=number(values["rmse_other"]),
-        excess=number(values["excess"]),
+        rmse=number_or_nan(values["rmse"]),
+        rmse_other=number_or_nan(values["rmse_other"]),
+        excess=number_or_nan(values["excess"]),
         uncertainty=float("inf") if uncertainty is None else float(uncertainty),
     )

@@ -18,7 +18,7 @@ from armid.arrays import FloatArray
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run, each_run, gathered
 from armid.identification.thresholds import REPEAT_DISTANCE, REST_SECONDS, REST_SPEED
-from armid.identification.torque_error import number
+from armid.identification.torque_error import number_or_nan
 from armid.parameters.space import named_parameters
 
 STATIC_FRICTION = ("coulomb", "motor_coulomb", "stribeck", "coupled_coulomb", "coulomb_load")
@@ -69,7 +69,7 @@ class JointMotion:
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> JointMotion:
         return JointMotion(
-            name=values["name"], **{key: number(value) for key, value in values.items() if key != "name"}
+            name=values["name"], **{key: number_or_nan(value) for key, value in values.items() if key != "name"}
         )
 
 

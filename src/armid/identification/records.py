@@ -8,7 +8,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from armid.estimation.essential import Removal
-from armid.identification.torque_error import number
+from armid.identification.torque_error import number_or_nan
 
 
 class Gain(NamedTuple):
@@ -238,7 +238,7 @@ class EssentialChoice:
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> EssentialChoice:
         removals = tuple(
-            Removal(name=step["name"], **{key: number(value) for key, value in step.items() if key != "name"})
+            Removal(name=step["name"], **{key: number_or_nan(value) for key, value in step.items() if key != "name"})
             for step in values["removals"]
         )
         return EssentialChoice(**{**values, "kept": tuple(values["kept"]), "removals": removals})

@@ -34,7 +34,7 @@ from armid.identification.records import FrictionShapes, Gain, ResolvedCondition
 from armid.identification.result import Result
 from armid.identification.sensor_file import sensor_text
 from armid.identification.sensors import Imperfections
-from armid.identification.torque_error import JointErrors, number
+from armid.identification.torque_error import JointErrors, number_or_nan
 from armid.information.information import Information
 from armid.information.status import Status
 from armid.information.storage import classes_of, factors, restored_information
@@ -251,7 +251,7 @@ def _restored_result(text: dict[str, Any], data: Arrays, traces: dict[str, Float
     consistent = _restored_consistent(text["consistent"], data)
     estimate = _restored_estimate(text["estimate"], data, consistent.names)
     k = text["certificates"]
-    k["p_value"] = number(k["p_value"])
+    k["p_value"] = number_or_nan(k["p_value"])
     k["distance"] = inf if k["distance"] is None else k["distance"]
     effects = {
         **text["effects"],
@@ -286,13 +286,13 @@ def _restored_result(text: dict[str, Any], data: Arrays, traces: dict[str, Float
         joints=joints,
         joints_raw=raw,
         joints_nominal=nominal,
-        relative_error={part: number(value) for part, value in text["relative_error"].items()},
+        relative_error={part: number_or_nan(value) for part, value in text["relative_error"].items()},
         condition_number=_unbounded(text["condition_number"]),
         condition_number_scaled=_unbounded(text["condition_number_scaled"]),
         information=information,
         held_out_information=held_out,
         checks=tuple(
-            Check(**{**check, "value": number(check["value"]), "limit": number(check["limit"])})
+            Check(**{**check, "value": number_or_nan(check["value"]), "limit": number_or_nan(check["limit"])})
             for check in text["checks"]
         ),
         evidence=None if text.get("evidence") is None else Evidence.from_dict(text["evidence"]),

@@ -51,7 +51,7 @@ class JointErrors:
     @staticmethod
     def from_dict(values: dict[str, Any]) -> JointErrors:
         """The inverse of `as_dict`; null reads as NaN."""
-        parts = {part: TorqueErrors(*(number(values.get(f"{key}_{part}")) for key in _KEYS)) for part in _PARTS}
+        parts = {part: TorqueErrors(*(number_or_nan(values.get(f"{key}_{part}")) for key in _KEYS)) for part in _PARTS}
         return JointErrors(values["name"], parts["train"], parts["held_out"])
 
 
@@ -60,7 +60,7 @@ _KEYS = ("rmse", "rmse_raw", "relative_error", "normalised_error")
 """In the order of the fields of `TorqueErrors`."""
 
 
-def number(value: Any) -> float:
+def number_or_nan(value: Any) -> float:
     """A float; NaN for null."""
     return nan if value is None else float(value)
 

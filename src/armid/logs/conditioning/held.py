@@ -90,7 +90,7 @@ class HeldGrid:
         Args:
             settings: resolved.
             span: wanted.
-            alone: leave the rest of its family out.
+            alone: leave the later ones of its family out.
         """
         # What the user accepts changes nothing about the samples.
         own = replace(settings, accept=())
@@ -98,14 +98,19 @@ class HeldGrid:
         def make() -> Samples:
             derived = self._with_derived_velocity(own, span)
             if derived is None:
-                return self._conditioned(own, span, (span,) if alone else self._families.get(span, (span,)))
+                return self._conditioned(own, span, (span,) if alone else self._from(span))
             used = [part for part in self.parts(settings, span) if is_long_enough(part, settings)]
             return with_recorded_velocity(derived, used, settings)
 
         return SHELF.get(self._owner, ("samples", own, span), make, _samples_bytes).described(settings=settings)
 
+    def _from(self, span: Span) -> tuple[Span, ...]:
+        """A span and the later ones of its family: whoever asks for a later one has had the earlier ones."""
+        family = self._families.get(span, (span,))
+        return family[family.index(span) :]
+
     def _conditioned(self, settings: Conditioning, span: Span, family: tuple[Span, ...]) -> Samples:
-        """The samples of a span from one pass over its family; those of the others are kept for whoever asks next."""
+        """The samples of a span from one pass over some parts; those of the others are kept for whoever asks next."""
         wanted: Samples | None = None
         for part in family:
             try:
