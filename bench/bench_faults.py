@@ -120,6 +120,8 @@ class Outcome:
 ANSWERS = ("named", "untrusted", "said", "bounded", "silent")
 """Named with kind and joint; not trusted for another reason; undecidable and said, or warned of; at most as large as a stated
 bound, which it is; trusted without a word."""
+UNCHANGED = "unchanged"
+"""Of a recording that has not the columns which a fault would change: nothing to find, and not counted."""
 
 
 def judged(
@@ -284,10 +286,18 @@ def _planted(cell: Cell, plants: Sequence[tuple[Kind, float]]) -> Callable[[], O
             for kind, size in plants:
                 logs = [kind.change(log, size, kind.where(first, size)) for log in logs]
             parts.append(logs)
+        if not any(_differ(*pair) for pair in zip(cell.train, parts[0], strict=True)):
+            return Outcome(answer=UNCHANGED, said="the recording has no column that this fault changes")
         share = 1.0 if cell.test else _TRAINED
         return judged(cell, parts[0], parts[1], [sought_in(kind, size, first, share=share) for kind, size in plants])
 
     return run
+
+
+def _differ(before: Log, after: Log) -> bool:
+    """Whether a fault changed anything of a log."""
+    same = before.channels.keys() == after.channels.keys() and np.array_equal(before.time, after.time)
+    return not same or any(not np.array_equal(v, after.channels[c], equal_nan=True) for c, v in before.channels.items())
 
 
 def _with_robot(cell: Cell) -> Iterator[Case]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from armid.arrays import FloatArray
 from armid.identification import mistakes as tried
 from armid.identification.faults import Answer
-from armid.identification.mistakes import _answers, _not_tried, _Score, signs
+from armid.identification.mistakes import _answers, _not_tried, _rms, _Score, signs
 from armid.identification.pipeline import run_identification
 from armid.identification.result import Result, load_result
 from armid.identification.settings import Identification
@@ -141,3 +142,20 @@ def test_every_reversed_motion_is_looked_at_once(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(tried, "_undone", lambda run, undo: seen.append(undo) or undone(run, undo))
     identified(lambda columns: None)
     assert len(seen) == len(set(seen)) == 3
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "answer"),
+    [(0.003, 0.002, Answer.UNDECIDABLE), (0.002, 0.003, Answer.UNDECIDABLE), (0.05, 0.002, Answer.FOUND)],
+)
+def test_errors_that_are_small_enough_speak_for_nothing(own: float, other: float, answer: Answer) -> None:
+    """Of a joint explained to a hundredth of its torque, 100 N m here, no ratio tells a sign; nor does one exclude it."""
+
+    def errors(last: float) -> FloatArray:
+        channels = [
+            SimpleNamespace(count=4.0, error_energy=lambda _, e=e: 4.0 * (100.0 * e) ** 2) for e in (0.02, last)
+        ]
+        return _rms(SimpleNamespace(channels=channels), np.zeros(1), np.array([1.0, 1.0]))
+
+    score = _Score(next(signs(load_robot("ur10e"))), errors(own) / errors(other), 100.0)
+    assert [fault.answer for fault in _answers([score])] == [answer]

@@ -9,6 +9,7 @@ import pytest
 
 from armid.kernels.dynamics import gravity, inverse_dynamics
 from armid.logs import Channel, Clock, Conditioning, Log, LogRefusedError, check_log, condition
+from armid.logs.health.channels import _flat_top
 from armid.logs.health.nominal import rods
 from armid.notes import Severity
 from armid.parameters.inertial import from_centre_of_mass
@@ -173,6 +174,19 @@ def test_frozen_channels():
     assert problems(changed(tau=np.zeros_like(CLEAN[TAU])))[("torque-dead", "synthetic")] is Severity.ERROR
     stuck = edited(CLEAN[Q], lambda x: x.__setitem__((slice(1000, 1300), 3), x[1000, 3]))
     assert problems(changed(q=stuck))[("frozen", "wrist")] is Severity.ERROR
+
+
+def test_a_noisy_torque_that_is_cut_off_beside_a_long_rest():
+    """It leaves its limit with every bit of noise, and rests at another value for longer than it stays there."""
+    t = np.arange(4000) * 0.01
+    noisy = np.sin(t) + 0.05 * np.random.default_rng(0).normal(size=len(t))
+    cut = np.clip(noisy, -0.95, 0.95)
+    cut[:300] = 0.1
+    assert _flat_top(cut).mean() > 0.05
+    noisy[:300] = 0.1
+    assert not _flat_top(noisy).any()
+    coarse = 0.05 * np.round(np.sin(t) / 0.05)
+    assert not _flat_top(np.concatenate([np.full(300, 0.1), coarse])).any()
 
 
 def test_saturation():

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from armid.arrays import FloatArray
 from armid.estimation.imperfections import Eliminated
-from armid.identification.candidates import position_faults
+from armid.identification.candidates import Seen, position_faults
 from armid.identification.described_bodies import _other_unit
+from armid.identification.detection import _Detector
 from armid.identification.faults import Answer, Fault
 from armid.identification.imperfections import ImperfectionTolerances
 from armid.identification.pipeline import run_identification
@@ -121,3 +123,23 @@ def test_torque_that_goes_with_position_is_said_where_the_model_holds_much_of_it
     assert not position_faults(used(0.3, 0.01))  # within its tolerance
     assert not position_faults(used(3.0, 2.0))  # within doubt
     assert not position_faults(None)
+
+
+@pytest.mark.parametrize(
+    ("family", "size", "decisive"),
+    [
+        (Family.GAIN_DRIFT, 0.13, True),
+        (Family.GAIN_DRIFT, -0.13, True),
+        (Family.GAIN_DRIFT, 0.055, False),
+        (Family.GAIN, 0.13, False),
+        (Family.GAIN, 0.17, True),
+    ],
+)
+def test_a_gain_that_changes_is_not_excused_like_one_that_the_model_undoes(
+    family: Family, size: float, decisive: bool
+) -> None:
+    item = Imperfection(family=family, joint=0, unit="1", tolerance=0.05)
+    seen = Seen(item=item, size=size, deviation=0.01, taken=1.0)
+    search = SimpleNamespace(delay=0.0, _share=1.0, train=[SimpleNamespace(channels=("elbow",))])
+    fault = _Detector._fault(search, seen, Answer.FOUND, explains=0.5)
+    assert fault.large is decisive

@@ -513,7 +513,9 @@ class _Detector:
     def _fault(self, seen: Seen, answer: Answer, *, explains: float, change: float = nan) -> Fault:
         item, half = seen.item, seen.half
         delays = item.family in (Family.DELAY, Family.COMMON_DELAY)
-        limit = max(FACTORS[-1] * item.tolerance, self.delay if delays else 0.0)
+        # A gain that the model holds is undone up to there; one that changes is not, and which one it fits is chance.
+        factor = 1.0 if item.family is Family.GAIN_DRIFT else FACTORS[-1]
+        limit = max(factor * item.tolerance, self.delay if delays else 0.0)
         # Beyond the limit without doubt, or likely so and what is wrong with the recording: a fault near the limit stays a note.
         doubt = half / NORMAL_95 if explains > self._share * FAULT_DECISIVE.value else half
         large = answer is Answer.FOUND and KINDS[item.family].sensors and abs(seen.size) - doubt > limit

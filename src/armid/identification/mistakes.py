@@ -4,6 +4,8 @@ Least squares fits a wrong sign almost as well as the truth, with bodies of nega
 hypothesis is scored by the error of what can exist: first of parameters whose friction does not drive, which is quick, and where
 that does not settle it, of physically consistent parameters. Scores are sums over channels of the logarithm of the error: the
 likelihood when no channel's noise is known beforehand.
+A channel explained to a hundredth of its torque is explained, and counts as that: smaller errors are what filters and sampling
+leave of a model that is right, and by their ratio the light last joint of a small arm would be mirrored.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from armid.estimation.runs import lengths_of, thinned_runs
 from armid.identification.faults import Answer, Fault
 from armid.identification.fit import Fit, consistent_prior
 from armid.identification.settings import Identification
-from armid.identification.thresholds import JOINT_ERROR, MISTAKE_GAIN, MISTAKE_ODDS, TIED
+from armid.identification.thresholds import JOINT_ERROR, MISTAKE_GAIN, MISTAKE_ODDS, NEGLIGIBLE_ERROR, TIED
 from armid.information.information import Information, with_reversed
 from armid.information.solve import reduced
 from armid.information.status import EstimationError
@@ -114,7 +116,8 @@ def mistakes(robot: Robot, runs: Sequence[Run], fit: Fit, settings: Identificati
         run.inputs.shape[1] > 4 * n for run in thin
     ):
         return ()
-    own = _errors(robot, information_of(thin), fit, settings)
+    enough = NEGLIGIBLE_ERROR.value * _torques(thin)
+    own = _errors(robot, information_of(thin), fit, settings, enough)
     if own is None:
         return ()
     rows = _independent_rows(runs, fit)
@@ -122,10 +125,10 @@ def mistakes(robot: Robot, runs: Sequence[Run], fit: Fit, settings: Identificati
 
     def scored(tried: Iterable[Hypothesis], few: _Without, slack: float) -> list[_Score]:
         """The best by their quick score, each with what its possible bodies gain."""
-        limit = _quick_score(information_of(few.runs), fit, inf) + slack
-        quick = [(_quick_score(few.told(m), fit, limit), m) for m in tried]
+        limit = _quick_score(information_of(few.runs), fit, inf, enough) + slack
+        quick = [(_quick_score(few.told(m), fit, limit, enough), m) for m in tried]
         near = sorted((item for item in quick if item[0] < limit), key=lambda item: item[0])[:_MOST_COMPARED]
-        found = ((m, _errors(robot, without.told(m), fit, settings)) for _, m in near)
+        found = ((m, _errors(robot, without.told(m), fit, settings, enough)) for _, m in near)
         return [_Score(m, own / other, rows) for m, other in found if other is not None]
 
     answers = (*_answers(scored(signs(robot), without, log(TIED.value))), *_not_tried(robot))
@@ -225,11 +228,13 @@ def _correlation_lengths(run: Run, standard: FloatArray) -> list[float]:
 
 def _unexplained(runs: Sequence[Run], fit: Fit) -> bool:
     """Whether possible bodies leave some joint's training torque unexplained."""
-    error, size = np.zeros(len(runs[0].channels)), np.zeros(len(runs[0].channels))
-    for run in runs:
-        error += np.sum(run.residuals(fit.consistent.values) ** 2, axis=0)
-        size += np.sum(run.y**2, axis=0)
-    return bool(np.any(error > JOINT_ERROR.value**2 * size))
+    squares = sum(np.sum(run.residuals(fit.consistent.values) ** 2, axis=0) for run in runs)
+    return bool(np.any(np.sqrt(squares / sum(lengths_of(runs))) > JOINT_ERROR.value * _torques(runs)))
+
+
+def _torques(runs: Sequence[Run]) -> FloatArray:
+    """Root mean square torque by channel."""
+    return np.maximum(np.sqrt(sum(np.sum(run.y**2, axis=0) for run in runs) / sum(lengths_of(runs))), 1e-150)
 
 
 def signs(robot: Robot) -> Iterator[Hypothesis]:
@@ -351,13 +356,14 @@ def _undone(run: Run, undo: Change) -> Run:
     return replace(run, inputs=inputs, y=y)
 
 
-def _quick_score(information: Information, fit: Fit, limit: float) -> float:
+def _quick_score(information: Information, fit: Fit, limit: float, enough: FloatArray) -> float:
     """Sum of the logarithms of the channels' errors with friction that does not drive; infinite when it cannot be fitted.
 
     Args:
         information: of the rows.
         fit: whose base parameters are estimated.
         limit: above which the score need not be exact.
+        enough: error of each channel that counts as none.
     """
     base = fit.estimate.base
     try:
@@ -365,22 +371,27 @@ def _quick_score(information: Information, fit: Fit, limit: float) -> float:
     except EstimationError:
         return inf
     rows = reduced(information, base)
-    if (score := _log_errors(rows, values)) > limit:
+    if (score := float(np.sum(np.log(_rms(rows, values, enough))))) > limit:
         return score
     factor = rows.weighted({name: 1.0 / max(s, 1e-12) for name, s in sigma.items()}).stacked()
     bounded = np.array([one.quantity in _CANNOT_DRIVE for one in base.leading])
     if np.any(bounded & (values < 0.0)):
         scale = np.maximum(np.linalg.norm(factor[:-1, :-1], axis=0), 1e-300)
         values = bounded_least_squares(factor[:-1, :-1] / scale, factor[:-1, -1], bounded) / scale
-    return _log_errors(rows, values)
+    return float(np.sum(np.log(_rms(rows, values, enough))))
 
 
-def _log_errors(rows: Information, values: FloatArray) -> float:
-    return float(sum(0.5 * log(max(c.error_energy(values), 1e-300) / max(c.count, 1.0)) for c in rows.channels))
+def _rms(rows: Information, values: FloatArray, enough: FloatArray) -> FloatArray:
+    """Root mean square error by channel, at least what is enough."""
+    return np.sqrt(
+        [max(c.error_energy(values) / max(c.count, 1.0), e**2) for c, e in zip(rows.channels, enough, strict=True)]
+    )
 
 
-def _errors(robot: Robot, information: Information, fit: Fit, settings: Identification) -> FloatArray | None:
-    """Root mean square error by channel of the best possible bodies on these rows; None when there are none."""
+def _errors(
+    robot: Robot, information: Information, fit: Fit, settings: Identification, enough: FloatArray
+) -> FloatArray | None:
+    """Error by channel of the best possible bodies on these rows, at least what is enough; None when there are none."""
     try:
         free = WeightedLeastSquares().fit(information, fit.estimate.base)
         prior = consistent_prior(robot, information.parameters, information, free)
@@ -391,4 +402,4 @@ def _errors(robot: Robot, information: Information, fit: Fit, settings: Identifi
         values = settings.bodies.values(rows, fit.consistent.units, prior)
     except EstimationError:
         return None
-    return np.sqrt([max(c.error_energy(values), 1e-300) / max(c.count, 1.0) for c in information.channels])
+    return _rms(information, values, enough)

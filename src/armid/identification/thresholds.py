@@ -117,7 +117,7 @@ MISTAKE_GAIN = Threshold(
     1.3,
     "times the error of physically consistent parameters without the mistake, multiplied over the joints",
     "from which on a sign, a swap or a quarter turn is found: true signs gave 1.8 and more on recordings of four arms, clean "
-    "recordings at most 1.1",
+    "recordings at most 1.1. Errors below 1 % of a joint's torque (`negligible-beside-nominal`) count as that much",
 )
 MISTAKE_ODDS = Threshold(
     "mistake-odds",

@@ -21,6 +21,7 @@ from armid.logs.health.thresholds import (
     FREEZE_SECONDS,
     FREEZE_USUAL,
     MANY,
+    PILED,
     REPEATED,
     SATURATED,
     SATURATED_ERROR,
@@ -325,12 +326,25 @@ def _saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[N
 
 
 def _flat_top(values: FloatArray) -> Mask:
-    """Rows of one channel at its extreme, where it stays there for long; none of a smooth or coarse signal, shape [n_rows]."""
+    """Rows of one channel at its extreme, where it stays or returns there; none of a smooth or coarse signal, shape [n_rows]."""
     size = np.nan_to_num(np.abs(values))
     extreme = (size >= float(size.max()) * (1.0 - 1e-9)) & (size > 0.0)
     held, usual = _longest_run(size, extreme)[1], _longest_run(values, ~extreme)[1]
     # Steps of a coarse signal hold as long at any other value.
-    return extreme if held >= max(FLAT_SAMPLES, 2 * usual) else np.zeros_like(extreme)
+    return extreme if held >= max(FLAT_SAMPLES, 2 * usual) or _piled(size, extreme) else np.zeros_like(extreme)
+
+
+def _piled(size: FloatArray, extreme: Mask) -> bool:
+    """Whether a channel comes back to its very extreme again and again, far more often than to the values next to it.
+
+    A torque that is cut off leaves its limit with every bit of noise, and elsewhere the arm may stand still for longer than it
+    stays there. A coarse channel comes back to all of its values.
+    """
+    visits = int(np.count_nonzero(np.diff(extreme.astype(np.int8)) == 1)) + int(extreme[0])
+    if visits < FLAT_SAMPLES or float(np.mean(extreme)) <= SATURATED or extreme.all():
+        return False
+    counts = np.unique(size[~extreme], return_counts=True)[1]
+    return bool(np.count_nonzero(extreme) > PILED * int(counts[-FLAT_SAMPLES:].max()))
 
 
 def _resolution_findings(log: Log, robot: Robot) -> Iterator[Note]:

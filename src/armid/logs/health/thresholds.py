@@ -132,6 +132,12 @@ BEYOND_LIMIT = _threshold(
     "beyond-limit", 1.02, "of the torque limit", "a torque that goes further is not held by that limit"
 )
 FLAT_SAMPLES = int(_threshold("flat-top", 5, "rows", "a smooth signal touches its extreme but once"))
+PILED = _threshold(
+    "piled-up",
+    5,
+    "times the rows at any of the next values",
+    "at the extreme of a channel that is cut off; a coarse one that swings like a sine has 2.4 times as many",
+)
 SATURATED = _threshold("saturated", 0.005, "of the rows at a limit or on a flat top", "from which on it is said")
 SATURATED_ERROR = _threshold("saturated-error", 0.05, "of the rows at a limit or on a flat top", "it spoils the fit")
 
