@@ -164,19 +164,23 @@ def test_what_repeats_with_the_motion_counts_once():
     estimate = WeightedLeastSquares().fit(information_of([run]), periodic.base)
     aware = AutocorrelatedNoise().apply(estimate, [run])
     once = replace(run, inputs=run.inputs[:period], y=run.y[:period], segments=((0, period),))
-    single = AutocorrelatedNoise().apply(estimate, [once])
+    # Of its own fit: residuals are given back what the fit to the same rows took.
+    single = AutocorrelatedNoise().apply(WeightedLeastSquares().fit(information_of([once]), periodic.base), [once])
     # Seventy per cent of the noise repeats: four periods are hardly better than one.
     assert np.median(aware.standard_deviations / single.standard_deviations) > 0.75
 
 
 def test_all_forms_agree_on_white_noise(arm):
-    run = arm.run(np.random.default_rng(1).normal(size=arm.clean.shape) * SIGMA.mean())
-    estimate = WeightedLeastSquares().fit(information_of([run]), arm.base)
-    reference = estimate.standard_deviations
-    for covariance in (IndependentNoise(), PerChannelNoise(), AutocorrelatedNoise()):
-        assert np.allclose(covariance.apply(estimate, [run]).standard_deviations, reference, rtol=0.15)
-    blocks = BlockNoise(seconds=0.2).apply(estimate, [run]).standard_deviations
-    assert np.median(np.abs(blocks / reference - 1.0)) < 0.15
+    # The mean of six draws: in one of them chance looks like a recursion of two terms now and then.
+    forms = (IndependentNoise(), PerChannelNoise(), AutocorrelatedNoise(), BlockNoise(seconds=0.2))
+    ratios = np.zeros((len(forms), len(arm.base)))
+    for seed in range(6):
+        run = arm.run(np.random.default_rng(seed).normal(size=arm.clean.shape) * SIGMA.mean())
+        estimate = WeightedLeastSquares().fit(information_of([run]), arm.base)
+        own = [form.apply(estimate, [run]).standard_deviations for form in forms]
+        ratios += np.array(own) / estimate.standard_deviations / 6.0
+    np.testing.assert_allclose(ratios[:3], 1.0, atol=0.1)
+    assert np.median(np.abs(ratios[3] - 1.0)) < 0.15
 
 
 def test_per_channel_form_is_the_textbook_one(arm):

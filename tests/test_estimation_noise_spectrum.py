@@ -10,17 +10,18 @@ from armid.estimation.autoregression import autoregression_of
 from armid.estimation.covariance import AutocorrelatedNoise, bread
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.noise import stretches_of
-from armid.estimation.noise_spectrum import falling, noise_spectrum
+from armid.estimation.noise_spectrum import noise_spectrum, pooled
 from armid.estimation.run import information_of
 from support.elbow import case, coloured
 
 ONCE = np.ones(3)
 
 
-def test_values_that_never_grow_pool_what_would():
-    np.testing.assert_allclose(falling(np.array([4.0, 1.0, 3.0, 1.0]), np.ones(4)), [4.0, 2.0, 2.0, 1.0])
-    # What the fit has emptied takes the value of its neighbours above.
-    np.testing.assert_allclose(falling(np.array([0.0, 0.0, 6.0, 2.0]), np.array([0.0, 0.5, 1.5, 1.0])), [3, 3, 3, 2])
+def test_what_the_fit_has_emptied_takes_the_density_of_its_neighbours_above():
+    # The two lowest are emptied, the peak keeps its own density, and the emptied top joins the last pool.
+    power, left = np.array([0.0, 0.2, 3.2, 9.0, 1.0, 0.0]), np.array([0.0, 0.1, 1.6, 1.0, 1.0, 0.2])
+    np.testing.assert_allclose(pooled(power, left, np.full(6, 1.0)), [2, 2, 2, 9, 1 / 1.2, 1 / 1.2])
+    np.testing.assert_allclose(pooled(power, 0.1 * left, np.full(6, 1.0)), np.full(6, 13.4 / 0.39))
 
 
 def test_a_recursion_is_found_again_from_its_covariances():

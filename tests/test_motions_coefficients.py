@@ -79,6 +79,15 @@ def test_show_reads_it(tmp_path: Path) -> None:
         assert viewer.url
 
 
+def test_a_folder_of_design_is_its_motion(tmp_path: Path) -> None:
+    motion = load_trajectory(written(tmp_path, HEAD + printed(FEASIBILITY_A, FEASIBILITY_B)))
+    with pytest.raises(InputError, match="no such file"):
+        load_trajectory(tmp_path)
+    save_trajectory(motion, tmp_path / "trajectory.json")
+    t = np.linspace(0.0, motion.duration, 7)
+    np.testing.assert_array_equal(load_trajectory(tmp_path).sample(t)[0], motion.sample(t)[0])
+
+
 def test_simulate_reads_it(tmp_path: Path) -> None:
     """The same run as from our own JSON."""
     rng = np.random.default_rng(2)

@@ -6,15 +6,16 @@ their noise and B = (A^T A)^-1, the residual r = (I - A B A^T) e has at a freque
 
     E |r(f)|^2 = S(f) (L - a(f)^* B a(f)),    a(f) = sum_t A_t exp(-2 pi i f t),
 
-for L samples. What torque measures and models leave out (friction, drift, filtered noise of sensors) never grows with
-frequency; the density that explains |r(f)|^2 best among those that never do is the pooled one of isotonic regression, which
-lends to frequencies that the fit has emptied the density of their neighbours above.
+for L samples. Frequencies are pooled, from zero on, until residuals hold at least half of the noise of each pool: what the fit
+has emptied borrows the density of the neighbours above, and nothing is assumed of its shape elsewhere (noise of positions,
+differentiated twice, grows with frequency up to the low-pass; a resonance has a peak).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +38,11 @@ _EMPTY = 0.01
 _POOLED = 8
 """Independent values of the periodogram that are always pooled: sixteen degrees of freedom."""
 
+_HELD = 0.5
+"""Least share of its noise that the residuals of a pool hold: they then say more about it than the fit took."""
+
 _FLOOR = 1e-5
-"""Of the density at rest, what is left beyond a low-pass: a recursion of a few terms cannot follow it deeper."""
+"""Of the largest density, what is left beyond a low-pass: a recursion of a few terms cannot follow it deeper."""
 
 _SHORT = 1 << 16
 """Samples of a log up to which the fit's share matters; of a longer one it is less than a hundredth."""
@@ -61,11 +65,12 @@ class NoiseSpectrum:
     width: int = 1
 
     def density(self, channel: int) -> FloatArray:
-        """Of the noise, never growing with frequency, shape [n_frequencies]."""
+        """Of the noise, the same within a pool, shape [n_frequencies]."""
         starts = np.arange(0, self.power.shape[1], self.width)
+        size = np.diff([*starts, self.power.shape[1]])
         power, left = (np.add.reduceat(values[channel], starts) for values in (self.power, self.left))
-        found = np.repeat(falling(power, left), np.diff([*starts, self.power.shape[1]]))
-        return np.maximum(found, _FLOOR * found[0])
+        found = np.repeat(pooled(power, left, self.count * size), size)
+        return np.maximum(found, _FLOOR * found.max())
 
     def models(self, max_order: int) -> tuple[Autoregression, ...]:
         """An autoregression per channel."""
@@ -140,16 +145,20 @@ def _share(folded: FloatArray, seen: Sequence[npt.NDArray[np.intp]], root: Float
     return np.array([np.sum(np.abs(a) ** 2, axis=1) for a in by_channel])
 
 
-def falling(power: FloatArray, weight: FloatArray) -> FloatArray:
-    """The values s that never grow and make squares `power` of variance `weight * s` most likely, shape [n].
+def pooled(power: FloatArray, left: FloatArray, whole: FloatArray) -> FloatArray:
+    """Densities of pools of neighbours, each as small as it can be and still hold its share of the noise, shape [n].
 
-    Neighbours that would grow are pooled until none does (isotonic regression).
+    Args:
+        power: squares of residuals, shape [n].
+        left: samples whose noise they hold, shape [n].
+        whole: samples there would be without a fit, shape [n].
     """
-    sums: list[tuple[float, float, int]] = []
-    for p, w in zip(power.tolist(), weight.tolist(), strict=True):
-        block = (p, w, 1)
-        while sums and sums[-1][0] * block[1] <= block[0] * sums[-1][1]:
-            before = sums.pop()
-            block = before[0] + block[0], before[1] + block[1], before[2] + block[2]
-        sums.append(block)
-    return np.repeat([p / max(w, 1e-300) for p, w, _ in sums], [n for _, _, n in sums])
+    ends, first = [0], 0
+    for end in range(1, len(power) + 1):
+        if left[first:end].sum() >= _HELD * whole[first:end].sum():
+            ends.append(end)
+            first = end
+    # What is left over at the top belongs to the last pool; a fit that took most of everything leaves a single one.
+    ends = [*(ends[:-1] if len(ends) > 1 else ends), len(power)]
+    sums = [(power[a:b].sum() / max(left[a:b].sum(), 1e-300), b - a) for a, b in pairwise(ends)]
+    return np.repeat([density for density, _ in sums], [size for _, size in sums])

@@ -106,7 +106,12 @@ def input_of(source: object, role: str) -> tuple[InputFile, ...]:
 
 
 def load_trajectory(path: Path) -> Trajectory:
-    """Reads our JSON, a CSV of samples as `save_csv` writes it, or a printed table of Fourier coefficients."""
+    """Reads our JSON, a CSV of samples as `save_csv` writes it, or a printed table of Fourier coefficients.
+
+    Of a folder it is the motion that `armid design` wrote there.
+    """
+    if path.is_dir():
+        path = path / "trajectory.json"
     if not path.is_file():
         raise InputError(path, "no such file", "give a trajectory written by `armid design`, JSON or CSV")
     if path.suffix.lower() in _TABLES:
