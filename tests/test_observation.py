@@ -179,9 +179,9 @@ class TestObserve:
     def test_a_bandwidth_that_the_samples_do_not_have_is_refused(
         self, iiwa: Robot, free: list[Log], bandwidth: float
     ) -> None:
-        with pytest.raises(InputError, match="bandwidth: .*at most half of the .* samples per second"):
+        with pytest.raises(InputError, match=r"bandwidth: .*at most half of the .* samples per second"):
             observe(iiwa, free[0], free=free[1:], bandwidth_hz=bandwidth)
-        with pytest.raises(InputError, match="bandwidth: .*at most half"):
+        with pytest.raises(InputError, match=r"bandwidth: .*at most half"):
             MomentumObserver(iiwa, RATE, bandwidth)
 
     def test_family(self, iiwa: Robot, free: list[Log], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import armid
 from armid.errors import InputError, UnknownNameError
 from armid.logs.error_codes import ERROR_CODES, accepted_codes
+from armid.logs.log import Channel, Log
 from armid.notes import Note, Severity
 from armid.outcome import Listing
 from armid.robot.catalogue import catalogue_bytes
@@ -184,6 +185,14 @@ def test_every_error_of_a_check_can_be_accepted() -> None:
                 found |= {part.value for part in node.args[:1] if isinstance(part, ast.Constant)}
     computed = {"not-finite", "corrupt-values", "time-not-finite"}  # by a variable for code or severity
     assert found | computed == set(ERROR_CODES)
+
+
+def test_logs_and_comparisons_say_their_verdict_to_programs() -> None:
+    result = identified.trusted()
+    comparison = armid.compare(result, result)
+    assert comparison.as_dict()["verdict"] == str(comparison.verdict)
+    log = Log(name="empty", joints=("a",), time=np.arange(3.0), channels={Channel.POSITION: np.zeros((3, 1))})
+    assert log.as_dict()["verdict"] == str(log.verdict)
 
 
 def test_methods_of_a_benchmark_are_words_with_commas() -> None:

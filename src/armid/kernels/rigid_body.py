@@ -7,7 +7,7 @@ Wherever a robot is taken, a name of the catalogue, the path of a description or
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, cast
 
@@ -16,7 +16,6 @@ import numpy as np
 from armid.answers import load_answer
 from armid.arrays import FloatArray
 from armid.kernels import dynamics, kinematics
-from armid.robot.catalogue import catalogue_names
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 
@@ -49,20 +48,23 @@ def _one_or_many(
     return run  # type: ignore[return-value]  # `robot` may be named as well, which Concatenate cannot say
 
 
-_of_catalogue = cache(load_robot)
-"""Its descriptions never change, and a loop asks for the same one each time."""
+_of_catalogue: dict[str, Robot] = {}
+"""By name: its descriptions never change, and a loop asks for the same one each time."""
 
 
 def _robot_of(source: str | Path | _Identified) -> Robot:
     """The robot that a name, a path or a result stands for; of a result, the identified one."""
-    if isinstance(source, str) and source in catalogue_names():
-        return _of_catalogue(source)
+    if isinstance(source, str) and source in _of_catalogue:
+        return _of_catalogue[source]
     if isinstance(source, str | Path) and (Path(source) / "result.json").is_file():
         source = load_answer(source)
     # Only a result has both: of other answers `robot` is the arm as it was described, and would be taken for what was found.
     if isinstance(getattr(source, "described", None), Robot):
         return cast(_Identified, source).robot
-    return load_robot(cast(str, source))
+    robot = load_robot(cast(str, source))
+    if robot.source.path == f"catalogue:{source}":
+        _of_catalogue[str(source)] = robot
+    return robot
 
 
 inverse_dynamics = _one_or_many(dynamics.inverse_dynamics)
