@@ -168,6 +168,22 @@ class TestObserve:
         assert seen.verdict is armid.Verdict.UNTRUSTED
         assert "times as fast" in seen.reasons[0]
 
+    def test_what_is_watched_cannot_set_its_own_levels(self, iiwa: Robot, free: list[Log], tmp_path: Path) -> None:
+        with pytest.raises(InputError, match="is both watched and said to be free of contact"):
+            observe(iiwa, free[1], free=free)
+        written, copied = (free[0].save(tmp_path / name)[0] for name in ("one.npz", "other.npz"))
+        with pytest.raises(InputError, match="is both watched"):
+            observe(iiwa, written, free=copied)
+
+    @pytest.mark.parametrize("bandwidth", [0.0, -1.0, 0.6 * RATE, float("inf")])
+    def test_a_bandwidth_that_the_samples_do_not_have_is_refused(
+        self, iiwa: Robot, free: list[Log], bandwidth: float
+    ) -> None:
+        with pytest.raises(InputError, match=r"bandwidth: .*at most half of the .* samples per second"):
+            observe(iiwa, free[0], free=free[1:], bandwidth_hz=bandwidth)
+        with pytest.raises(InputError, match=r"bandwidth: .*at most half"):
+            MomentumObserver(iiwa, RATE, bandwidth)
+
     def test_family(self, iiwa: Robot, free: list[Log], tmp_path: Path) -> None:
         log = recorded(iiwa, seconds=30.0, seed=10, push=bump(30.0, 7, 2, 6.0, 12.0))
         check_family(observe(iiwa, log, free=free), tmp_path)

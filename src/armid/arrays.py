@@ -5,14 +5,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from armid.errors import NotFiniteError, ShapeError
+from armid.errors import InputError, NotFiniteError, ShapeError
 
 FloatArray = npt.NDArray[np.float64]
 
 
 def samples(name: str, values: npt.ArrayLike, columns: int) -> FloatArray:
     """A finite float64 array of shape [n_samples, columns]; one sample may be given as [columns]."""
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(name, f"{values!r} are no numbers", f"expected an array [n_samples, {columns}]") from None
     if array.ndim == 1 and array.shape[0] == columns:
         array = array[np.newaxis]
     if array.ndim != 2 or array.shape[1] != columns:

@@ -66,6 +66,34 @@ def number(what: str, value: object) -> float:
     return found
 
 
+def whole_number(what: str, value: object, *, least: int = 1) -> int:
+    """A whole number that is large enough.
+
+    Raises:
+        InputError: text, nothing, a fraction, or less than `least`.
+    """
+    found = number(what, value)
+    if not found >= least or found % 1.0:  # infinity has no remainder
+        raise InputError(what, repr(value), f"expected a whole number, at least {least}")
+    return int(found)
+
+
+def word_list(what: str, words: str | Iterable[str]) -> tuple[str, ...]:
+    """Words with commas between them, or any number of words, in their order.
+
+    Args:
+        what: is asked for, for the message.
+        words: `ols,wls`, or one by one.
+
+    Raises:
+        InputError: something else than words.
+    """
+    parts = (
+        words.split(",") if isinstance(words, str) else several(what, words, (str,), "words, with commas or in a list")
+    )
+    return tuple(part.strip() for part in parts if part.strip())
+
+
 def wrong_kind(what: str, value: object, expected: str) -> InputError:
     """The complaint about a thing of a kind that cannot be meant: names its type, as people know it."""
     return InputError(what, "nothing given" if value is None else f"a {type(value).__name__}", f"expected {expected}")

@@ -31,7 +31,7 @@ from armid.robot.robot import Robot
 from armid.scene.cell import Cell, cell_of, with_margin
 from armid.threads import one_blas_thread
 from armid.unfinished import UnfinishedWork
-from armid.words import choice, numbers
+from armid.words import choice, number, numbers, whole_number
 
 _START_UP = 10.0
 """[s] A search shorter than this is over before further processes have started: it runs in this one."""
@@ -149,6 +149,8 @@ def design_motion(
         InputError: something asked for that cannot be.
     """
     refuse_inputs_within(out, (robot, limits_file, cell, after, resume))
+    seconds = None if seconds is None else number("seconds", seconds)
+    starts = None if starts is None else whole_number("starts", starts)
     arm = robot if isinstance(robot, Robot) else load_robot(robot, base=base, tip=tip)
     arm = with_limits(arm, limits_file, max_acceleration=max_acceleration, max_jerk=max_jerk, max_torque=max_torque)
     if payload_mass:

@@ -23,7 +23,7 @@ from armid.robot.robot import Robot
 from armid.rows.pose import ChainErrors
 from armid.scene.cell import Cell, cell_of
 from armid.threads import one_blas_thread
-from armid.words import choice
+from armid.words import choice, whole_number
 
 
 @one_blas_thread
@@ -79,13 +79,13 @@ def choose_poses(
     """
     wanted = choice("purpose", purpose, Purpose)
     settings = PoseSettings(
-        count=count,
+        count=None if count is None else whole_number("count", count),
         frame=frame,
         errors=None if errors is None else choice("errors", errors, ChainErrors),
         method=choice("method", method, PoseMethod),
         spread=choice("spread", spread, Spread),
         pool=None if pool is None else tuple(int(x) for x in number_list("pool", pool)),
-        starts=starts,
+        starts=whole_number("starts", starts),
         margin=margin,
         self_collision=self_collision,
         transitions=transitions,

@@ -51,6 +51,8 @@ class Budget:
             raise InputError("budget", "a search without end", "give --search-seconds, or --starts")
         if self.seconds is not None and not self.seconds > 0.0:
             raise InputError("budget", f"{self.seconds} s", "must be positive")
+        if self.starts is not None and self.starts < 1:
+            raise InputError("budget", f"{self.starts} starts", "at least one is needed; none given: as time allows")
         if self.workers < 1:
             raise InputError("budget", f"{self.workers} workers", "at least one is needed")
 

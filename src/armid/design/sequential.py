@@ -194,12 +194,12 @@ def _stage(
     assert isinstance(part, FourierTrajectory)
     still = np.zeros((joint, part.n_harmonics))
     full = FourierTrajectory(
-        robot.joint_names,
-        part.period,
-        np.concatenate([locked, part.offset]),
-        np.vstack([still, part.sine]),
-        np.vstack([still, part.cosine]),
-        settings.repetitions,
+        joint_names=robot.joint_names,
+        period=part.period,
+        offset=np.concatenate([locked, part.offset]),
+        sine=np.vstack([still, part.sine]),
+        cosine=np.vstack([still, part.cosine]),
+        repetitions=settings.repetitions,
     )
     return LockedStage(joint, locked, design, full)
 

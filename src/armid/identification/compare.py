@@ -146,6 +146,7 @@ class ResultComparison(Outcome):
 
     def as_dict(self) -> dict[str, Any]:
         return {
+            "verdict": self.verdict.value,
             "scores": {name: [asdict(s) for s in self.scores(k)] for k, name in enumerate(self.names) if k},
             "results": [
                 {"name": n, "verdict": r.verdict, "relative_error_held_out": r.relative_error.get("held_out")}

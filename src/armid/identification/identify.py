@@ -62,7 +62,7 @@ def identify(
     sensors: str | Path | None = None,
     controller: str | Path | JointController | None = None,
     sensitivity: bool = True,
-    accept: Sequence[str] = (),
+    accept: str | Sequence[str] = (),
     strict: bool = False,
     cluster: Any = None,
     options: ReadOptions | None = None,

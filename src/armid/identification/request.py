@@ -21,6 +21,7 @@ from armid.identification.settings import Identification, Method
 from armid.identification.several import Usable, usable
 from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.logs.conditioning.processing import Processing, processing_of
+from armid.logs.error_codes import accepted_codes
 from armid.logs.log import Log
 from armid.logs.read import ReadOptions
 from armid.logs.recording import Recording, open_recording
@@ -82,7 +83,7 @@ class IdentifyWords(TypedDict, total=False):
     sensors: str | Path | None
     controller: str | Path | JointController | None
     sensitivity: bool
-    accept: Sequence[str]
+    accept: str | Sequence[str]
     strict: bool
     cluster: Any
     options: ReadOptions | None
@@ -267,8 +268,7 @@ def _earlier(prior: str | Path | Result | Population | None) -> Result | Populat
 
 def _accepted(accept: str | Sequence[str], *, find_gravity: bool) -> tuple[str, ...]:
     """Codes of errors that do not keep a log from being used; one word counts as a list of codes with commas."""
-    codes = accept.split(",") if isinstance(accept, str) else accept
-    return (*codes, *(SETTLED_BY_GRAVITY if find_gravity else ()))
+    return (*accepted_codes(accept), *(SETTLED_BY_GRAVITY if find_gravity else ()))
 
 
 @dataclass(frozen=True, kw_only=True)

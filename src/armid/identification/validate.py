@@ -31,6 +31,7 @@ from armid.identification.result import Result, load_result
 from armid.identification.result_tables import said
 from armid.identification.torque_error import JointErrors, TorqueErrors
 from armid.logs.conditioning import Conditioning, Differentiator, FilterKind, VelocitySource
+from armid.logs.error_codes import accepted_codes
 from armid.logs.log import Channel
 from armid.logs.read import ReadOptions
 from armid.logs.recording import Recording
@@ -138,7 +139,7 @@ def validate(
     result: str | Path | Result,
     logs: Source | Sequence[Source],
     *,
-    accept: Sequence[str] = (),
+    accept: str | Sequence[str] = (),
     options: ReadOptions | None = None,
     parameters: str | Parameters = Parameters.CONSISTENT,
 ) -> Validation:
@@ -156,10 +157,11 @@ def validate(
     """
     meant = choice("parameters", parameters, Parameters)
     known = result if isinstance(result, Result) else load_result(result, traces=False)
+    codes = accepted_codes(accept)
     recordings = [opened(source, known.described, options) for source in listed(logs)]
     if not recordings:
         raise InputError("logs", "there are none", "give at least one recording")
-    settings = _stored_conditioning(known, tuple(accept))
+    settings = _stored_conditioning(known, codes)
     shelf = RunShelf()
     for recording in recordings:
         for run in _stored_runs(known, recording, settings):

@@ -139,7 +139,7 @@ class CheckedLogs(Outcome):
     def as_dict(self) -> dict[str, Any]:
         each = [log.as_dict() for log in self.logs]
         lists = {key: [item for one in each for item in one[key]] for key in ("problems", "notes", "logs")}
-        return {"ok": self.ok, **lists}
+        return {"ok": self.ok, "verdict": self.verdict.value, **lists}
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes what was found as `check.json`."""

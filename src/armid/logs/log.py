@@ -238,6 +238,7 @@ class Log(Outcome):
         rows, seconds = (len(self), self.duration) if self.total is None else (self.total.rows, self.total.seconds)
         return {
             "ok": self.ok,
+            "verdict": self.verdict.value,
             "problems": [note for note in found if note["severity"] != Severity.INFO.value],
             "notes": [note for note in found if note["severity"] == Severity.INFO.value],
             "logs": [

@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from armid.logs.readers.text import TextTable, flat_table
 from armid.logs.timing import ClockGuess, clock_guess
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
+from armid.words import wrong_kind
 
 _DATA_ROOT = "ARMID_DATA"
 """Environment variable: where mapping files find recordings that do not lie next to them."""
@@ -97,7 +99,7 @@ def joined_logs(pieces: Sequence[Log]) -> Log:
 
 def open_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptions | None = None) -> LogStream:
     """The same in pieces, for recordings larger than memory."""
-    options = options or ReadOptions()
+    options = _options(options)
     if options.step is not None and not (np.isfinite(options.step) and options.step > 0.0):
         raise InputError("step", f"{options.step} s", "expected a positive time")
     if options.side is not None and options.side not in TORQUE_SIDES:
@@ -157,6 +159,19 @@ def _is_there(path: Path) -> bool:
         return path.exists()
     except (OSError, ValueError):
         return False
+
+
+def _options(options: ReadOptions | Mapping[str, Any] | None) -> ReadOptions:
+    """Options by name, as people write them, or as they are."""
+    if isinstance(options, ReadOptions):
+        return options
+    if options is not None and not isinstance(options, Mapping):
+        raise wrong_kind("options", options, "ReadOptions, or a mapping of their names")
+    known = [each.name for each in fields(ReadOptions)]
+    for name in options or {}:
+        if name not in known:
+            raise UnknownNameError("option of reading", str(name), known)
+    return ReadOptions(**(options or {}))
 
 
 def _mapped_files(location: Path, options: ReadOptions) -> LogMap:

@@ -93,7 +93,7 @@ def parse_coefficients(text: str, where: Path) -> FourierTrajectory:
     bias = np.array(content.rows.get(("bias", 0), [0.0] * n))
     names = content.joints or tuple(f"joint{k + 1}" for k in range(n))
     if series is Series.POSITION:
-        built = FourierTrajectory(names, period, bias, a, b, int(repetitions))
+        built = FourierTrajectory(names, period, bias, sine=a, cosine=b, repetitions=int(repetitions))
     else:
         built = from_velocity_form(names, period, a, b, offset=bias, repetitions=int(repetitions))
     return built.slowed(duration / period)

@@ -122,7 +122,7 @@ def from_velocity_form(
         raise ShapeError("b", B.shape, f"{list(A.shape)}, as a")
     w = 2.0 * np.pi / period * np.arange(1, A.shape[1] + 1)
     bias = np.zeros(len(joint_names)) if offset is None else np.asarray(offset, dtype=np.float64)
-    return FourierTrajectory(joint_names, period, bias, A / w, -B / w, repetitions)
+    return FourierTrajectory(joint_names, period, bias, sine=A / w, cosine=-B / w, repetitions=repetitions)
 
 
 def published_bounds(

@@ -82,12 +82,12 @@ class MotionLimits:
             raise InputError("margin", f"{margin}", "a fraction between 0 and 1")
         keep = 1.0 - margin
         return MotionLimits(
-            self.middle - keep * self.half_range,
-            self.middle + keep * self.half_range,
-            keep * self.velocity,
-            keep * self.acceleration,
-            keep * self.jerk,
-            keep * self.torque,
+            lower=self.middle - keep * self.half_range,
+            upper=self.middle + keep * self.half_range,
+            velocity=keep * self.velocity,
+            acceleration=keep * self.acceleration,
+            jerk=keep * self.jerk,
+            torque=keep * self.torque,
         )
 
     def but(self, **values: FloatArray | float) -> MotionLimits:
@@ -107,7 +107,15 @@ def motion_limits(robot: Robot) -> tuple[MotionLimits, tuple[Note, ...]]:
     velocity = _complete(robot, "velocity", np.full(robot.n_joints, _DEFAULT_SPEED), notes)
     acceleration = _complete(robot, "acceleration", velocity / _RISE_TIME, notes)
     jerk = _complete(robot, "jerk", acceleration / _JERK_TIME, notes)
-    return MotionLimits(lower, upper, velocity, acceleration, jerk, robot.limit("torque")), tuple(notes)
+    limits = MotionLimits(
+        lower=lower,
+        upper=upper,
+        velocity=velocity,
+        acceleration=acceleration,
+        jerk=jerk,
+        torque=robot.limit("torque"),
+    )
+    return limits, tuple(notes)
 
 
 def _check_not_held(robot: Robot, lower: FloatArray, upper: FloatArray) -> None:

@@ -241,8 +241,7 @@ def observe_stream(
         per_hour: false alarms accepted.
         bandwidth_hz: of the momentum observer.
         tell: called when samples may come, when a contact begins and when it is over.
-        step: sampling step of files without a clock [s].
-        data_root: where mapping files find recordings.
+        step, data_root: sampling step of files without a clock [s]; where mapping files find recordings.
         force: use an untrusted result.
 
     Raises:
@@ -251,6 +250,7 @@ def observe_stream(
     """
     if rate_hz is None:
         raise InputError("--rate-hz", "not given", "samples per second of the stream")
+    settings = {"per_hour": per_hour, "bandwidth_hz": bandwidth_hz, "rate_hz": rate_hz, "stream": stream}
     known = observed_arm(arm, force=force)
     calm = Recordings(step=step, data_root=data_root).read(free, known.robot)
     quiet = [known.motion(each) for each in calm]
@@ -276,10 +276,7 @@ def observe_stream(
             tail_check(levels),
         ),
         notes=known.notes(),
-        provenance=Provenance(
-            inputs=files_of(known.robot, calm, role="free"),
-            settings={"per_hour": per_hour, "bandwidth_hz": bandwidth_hz, "rate_hz": rate_hz, "stream": stream},
-        ),
+        provenance=Provenance(inputs=files_of(known.robot, calm, role="free"), settings=settings),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
@@ -13,7 +13,10 @@ from armid.arrays import FloatArray
 from armid.documents import write_json
 from armid.errors import InputError, UnknownNameError
 from armid.identification.inputs import LogInput, LogsInput, Recordings, files_of
+from armid.identification.provenance import log_record
 from armid.identification.result import Result
+from armid.logs.log import Log
+from armid.logs.recording import open_recording
 from armid.notes import Note
 from armid.observation.arm import ObservedArm, observed_arm
 from armid.observation.checks import fastest, rate_check, speed_check, tail_check
@@ -143,40 +146,58 @@ def observe(
 
     Raises:
         UntrustedError: the result is untrusted.
-        InputError: no torque on the side of the model, or too little free motion.
+        InputError: no torque on the side of the model, too little free motion, or free motion that is the watched one.
     """
     if residual not in get_args(ResidualWord):
         raise UnknownNameError("residual", str(residual), get_args(ResidualWord))
     known = observed_arm(arm, force=force)
-    robot = known.robot
     reader = Recordings(step=step, data_root=data_root)
-    seen, calm = reader.read(log, robot)[0], reader.read(free, robot)
-    watched, quiet = known.motion(seen), [known.motion(each) for each in calm]
+    seen, calm = reader.read(log, known.robot)[0], reader.read(free, known.robot)
+    _refuse_watched(seen, calm, known.robot)
+    quiet = [known.motion(each) for each in calm]
     levels = levels_from(known, quiet, per_hour, residual, bandwidth_hz)
-    found = residuals(robot, watched, bandwidth_hz)
+    found = _watched(known, seen, levels, residual, bandwidth_hz)
+    checks = (
+        speed_check(known.robot, fastest(quiet), np.abs(found.motion.qd).max(axis=0)),
+        rate_check(levels, 1.0 / found.motion.step),
+        tail_check(levels),
+    )
+    provenance = Provenance(
+        inputs=(*files_of(known.robot, [seen], role="watched"), *files_of(known.robot, calm, role="free")[1:]),
+        settings={"per_hour": per_hour, "residual": residual, "bandwidth_hz": bandwidth_hz},
+    )
+    return replace(found, checks=checks, provenance=provenance)
+
+
+def _refuse_watched(seen: Log, calm: Sequence[Log], robot: Robot) -> None:
+    """Levels set on the very motion that is watched would call its contacts ordinary."""
+    watched = log_record(open_recording(seen, robot, check=False))
+    for log in calm:
+        if watched.overlaps(log_record(open_recording(log, robot, check=False))):
+            raise InputError(
+                log.name, "is both watched and said to be free of contact", "give other recordings as free motion"
+            )
+
+
+def _watched(
+    arm: ObservedArm, log: Log, levels: AlarmLevels, residual: ResidualWord, bandwidth_hz: float
+) -> Observation:
+    """A recording against the levels."""
+    motion = arm.motion(log)
+    found = residuals(arm.robot, motion, bandwidth_hz)
     external = beyond_rest(found, residual)
-    features = known.features(watched, found)
+    features = arm.features(motion, found)
     threshold = levels.level(features)
-    contacts = contacts_along(robot, watched, external, levels.deviation(features), threshold)
     return Observation(
-        robot=robot,
-        name=seen.name,
-        motion=watched,
+        robot=arm.robot,
+        name=log.name,
+        motion=motion,
         external=external,
         residuals=found,
         levels=levels,
         threshold=threshold,
-        contacts=contacts,
-        checks=(
-            speed_check(robot, fastest(quiet), np.abs(watched.qd).max(axis=0)),
-            rate_check(levels, 1.0 / watched.step),
-            tail_check(levels),
-        ),
-        notes=known.notes(),
-        provenance=Provenance(
-            inputs=(*files_of(robot, [seen], role="watched"), *files_of(robot, calm, role="free")[1:]),
-            settings={"per_hour": per_hour, "residual": residual, "bandwidth_hz": bandwidth_hz},
-        ),
+        contacts=contacts_along(arm.robot, motion, external, levels.deviation(features), threshold),
+        notes=arm.notes(),
     )
 
 

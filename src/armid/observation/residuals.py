@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.errors import InputError
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.single import SingleRows
 from armid.parameters.effects import Effects
@@ -22,6 +23,7 @@ from armid.robot.described import described_values
 from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 from armid.signals.causal import CausalDifferentiator, LocalPolynomial
+from armid.words import number
 
 ResidualWord = Literal["momentum", "direct"]
 
@@ -115,6 +117,15 @@ def rest_speed(robot: Robot) -> FloatArray:
     return _REST_SPEED * np.where(np.isfinite(fastest), fastest, 1.0)
 
 
+def _decay(bandwidth_hz: float, step: float) -> float:
+    """What is left of the observer's error after one step [s]."""
+    if not 0.0 < number("bandwidth", bandwidth_hz) <= 0.5 / step:
+        raise InputError(
+            "bandwidth", f"{bandwidth_hz:g} Hz", f"positive, and at most half of the {1.0 / step:g} samples per second"
+        )
+    return float(np.exp(-2.0 * np.pi * bandwidth_hz * step))
+
+
 def residuals(robot: Robot, motion: ObservedMotion, bandwidth_hz: float) -> Residuals:
     """External torque by both ways, over a whole motion.
 
@@ -122,6 +133,9 @@ def residuals(robot: Robot, motion: ObservedMotion, bandwidth_hz: float) -> Resi
         robot: the model: bodies, friction, offsets, rotor inertias.
         motion: even steps.
         bandwidth_hz: of the momentum observer.
+
+    Raises:
+        InputError: a bandwidth that samples this far apart do not have.
     """
     resting = motion.turning | (np.abs(motion.qd) < rest_speed(robot))
     # A joint that stands or turns back has no sign of friction; up to Coulomb friction is then charged to nobody.
@@ -131,7 +145,7 @@ def residuals(robot: Robot, motion: ObservedMotion, bandwidth_hz: float) -> Resi
     change = np.diff(motion.qd, axis=0, prepend=motion.qd[:1]) / step
     pushed = inverse_dynamics(robot, motion.q, qd, change, drives=True) - motion.torque
     pushed[0] = 0.0
-    decay = float(np.exp(-2.0 * np.pi * bandwidth_hz * step))
+    decay = _decay(bandwidth_hz, step)
     band = np.where(resting, robot.drive("coulomb"), 0.0)
     return Residuals(
         direct=direct,
@@ -184,7 +198,7 @@ class MomentumObserver:
 
     def __init__(self, robot: Robot, rate_hz: float, bandwidth_hz: float = 10.0) -> None:
         self.robot, self.step = robot, 1.0 / rate_hz
-        self._decay = float(np.exp(-2.0 * np.pi * bandwidth_hz / rate_hz))
+        self._decay = _decay(bandwidth_hz, self.step)
         self._derive = CausalDifferentiator(smoothing(rate_hz), robot.n_joints, robot.n_joints)
         self._model = _OneSample(robot)
         self._rest, self._coulomb = rest_speed(robot), robot.drive("coulomb")

@@ -87,24 +87,16 @@ def plan_motion(
         path_of(path, robot), model, settings, scene=_scene(robot, cell_of(cell), collisions=collisions)
     )
     sound = all(link.is_sound for link in robot.links)
+    chosen = {"confidence": confidence, "margin": margin, "points": points}
+    chosen |= {"jerk": jerk, "collisions": collisions, "loaded": loaded}
+    inputs = (InputFile(robot.source.path, robot.source.sha256, "robot"), *input_of(path, "path"))
     return replace(
         plan,
         notes=(*notes, *plan.notes),
         doubts=doubts,
         described=model_of_robot(robot, effects=known.effects) if sound else None,
         passive=passive,
-        provenance=Provenance(
-            inputs=(InputFile(robot.source.path, robot.source.sha256, "robot"), *input_of(path, "path")),
-            settings={
-                "confidence": confidence,
-                "margin": margin,
-                "jerk": jerk,
-                "collisions": collisions,
-                "loaded": loaded,
-                "points": points,
-            },
-            seed=seed,
-        ),
+        provenance=Provenance(inputs=inputs, settings=chosen, seed=seed),
     )
 
 

@@ -14,6 +14,7 @@ from armid.consistency.consistent import ConsistentEstimate
 from armid.consistency.prior import Prior
 from armid.identification.inputs import LogInput, Recordings, RobotInput, file_of, files_of, robot_of
 from armid.logs.conditioning import Conditioning, condition
+from armid.logs.error_codes import accepted_codes
 from armid.outcome import Check, InputFile, Provenance
 from armid.parameters.effects import Effects
 from armid.recovery.checks import agreement_checks, bodies_check, disagreement_notes, notes_of, reproduction_checks
@@ -52,7 +53,7 @@ def recover(
     prior: Prior | None = None,
     gravity: str | Sequence[float] | None = None,
     cutoff_hz: float = _CUTOFF,
-    accept: Sequence[str] = (),
+    accept: str | Sequence[str] = (),
     base: str | None = None,
     tip: str | None = None,
 ) -> Recovery:
@@ -77,6 +78,7 @@ def recover(
     Raises:
         InputError: data that are not what they claim to be.
     """
+    codes = accepted_codes(accept)
     down = None if gravity is None else numbers("gravity", gravity, 3, "0,0,-9.81")
     arm = robot_of(robot, base=base, tip=tip, gravity=down)
     data = samples_of(samples, arm)
@@ -87,7 +89,7 @@ def recover(
     return replace(
         found,
         along=None if along is None else along_motion(found, samples_of(along, arm)),
-        torque_test=None if torque is None else _tested(found, torque, cutoff_hz, accept),
+        torque_test=None if torque is None else _tested(found, torque, cutoff_hz, codes),
         tool=None if tool is None else _tool(found, samples_of(tool, arm)),
         coefficients=collected_coefficients(found) if coefficients else (),
         provenance=Provenance(inputs=(*files_of(arm), *_sample_files(given)), settings=settings),
@@ -151,10 +153,10 @@ def _bodies_checks(consistent: ConsistentEstimate | None) -> tuple[Check, ...]:
     return () if consistent is None else (bodies_check(consistent),)
 
 
-def _tested(found: Recovery, motion: LogInput, cutoff_hz: float, accept: Sequence[str]) -> TorqueTest:
+def _tested(found: Recovery, motion: LogInput, cutoff_hz: float, accept: tuple[str, ...]) -> TorqueTest:
     """Measured joint torque against the recovered model along a motion, low-passed as [Gaz2014] does."""
     log = Recordings(checked=True).read(motion, found.robot)[0]
-    settings = Conditioning(cutoff=cutoff_hz, order=FILTER_ORDER, accept=tuple(accept))
+    settings = Conditioning(cutoff=cutoff_hz, order=FILTER_ORDER, accept=accept)
     return torque_test(found, condition(log, found.robot, settings))
 
 

@@ -26,6 +26,7 @@ from armid.parameters.effects import Effects
 from armid.robot.robot import JointKind, Robot
 from armid.rows.gravity import GravityRows
 from armid.rows.inertia_matrix import InertiaMatrixRows
+from armid.words import path_of
 
 _ASYMMETRY = 1e-3
 """Relative to the largest entry: an inertia matrix less symmetric than this is something else (a Jacobian, a row order)."""
@@ -105,7 +106,11 @@ class ControllerSamples:
 
 def samples_of(samples: str | Path | ControllerSamples, robot: Robot) -> ControllerSamples:
     """Controller data from a file; controller data as they are."""
-    return samples if isinstance(samples, ControllerSamples) else read_samples(Path(samples), robot)
+    return samples if isinstance(samples, ControllerSamples) else read_samples(_place(samples), robot)
+
+
+def _place(samples: object) -> Path:
+    return path_of("samples", samples, "controller data: the path of an npz or csv, or ControllerSamples")
 
 
 def read_samples(path: Path, robot: Robot) -> ControllerSamples:

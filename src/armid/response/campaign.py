@@ -161,25 +161,28 @@ def plan_sweep(
     scene = build_scene(arm, _cell_of(cell), self_collision=True)
     sweeps = sweep_plan(arm, _sites(poses, arm, names), settings, scene=scene)
     accuracy, notes = _accuracy(arm, sweeps)
-    check = Check(
-        code="campaign-determines",
-        passed=accuracy is not None,
-        value=len(sweeps),
-        limit=1,
-        message=f"{len(sweeps)} measurements do not determine the inertia of every axis at every pose"
-        if accuracy is None
-        else "the measurements determine the inertia of every axis at every pose",
-        decisive=False,
-    )
     chosen = {"axes": list(names), "chirp": chirp, "minutes": minutes, "torque_noise": torque_noise, "rate_hz": rate_hz}
     return SweepCampaign(
         robot=arm,
         sweeps=sweeps,
         rate_hz=rate_hz,
         accuracy=accuracy,
-        checks=(check,),
+        checks=(_determines(len(sweeps), determined=accuracy is not None),),
         notes=notes,
         provenance=Provenance(inputs=files_of(arm), settings=chosen),
+    )
+
+
+def _determines(count: int, *, determined: bool) -> Check:
+    """Whether so many measurements will tell every inertia."""
+    missing = f"{count} measurements do not determine the inertia of every axis at every pose"
+    return Check(
+        code="campaign-determines",
+        passed=determined,
+        value=count,
+        limit=1,
+        message="the measurements determine the inertia of every axis at every pose" if determined else missing,
+        decisive=False,
     )
 
 

@@ -92,7 +92,7 @@ def _capsules_of_shapes(name: str, link: int, shapes: list[Geometry]) -> tuple[l
                 Note("mesh-missing", Severity.WARNING, f"link {name}: {problem}; without it capsules stand in", name)
             )
             continue
-        out.append(LinkCapsule(name, link, start, end, radius, geometry))
+        out.append(LinkCapsule(name, link, start, end, radius=radius, shape=geometry))
     return out, notes
 
 
@@ -171,7 +171,8 @@ def _skeleton_capsules(robot: Robot) -> list[LinkCapsule]:
     for link, (start, end) in enumerate(_skeleton_points(robot)):
         # Joints of a spherical wrist share a point: such a link is inside its neighbours.
         if np.linalg.norm(end - start) > radius / 2:
-            out.append(LinkCapsule(names[link], link, start, end, radius, _as_shape(start, end, radius), assumed=True))
+            shape = _as_shape(start, end, radius)
+            out.append(LinkCapsule(names[link], link, start, end, radius=radius, shape=shape, assumed=True))
     return out
 
 

@@ -12,6 +12,7 @@ from armid.identification.faults import listed_faults
 from armid.identification.gate import fault_checks
 from armid.identification.inputs import LogsInput, Recordings, RobotInput, files_of, robot_of
 from armid.logs.conditioning import VelocitySource
+from armid.logs.error_codes import accepted_codes
 from armid.outcome import Check, Provenance
 from armid.parameters.effects import DEFAULT_FRICTION, Effects, TorqueSide, effects_of
 from armid.rows.imperfections import Family
@@ -50,7 +51,7 @@ def identify_sequential(
     velocity: str | VelocitySource = VelocitySource.POSITION,
     cutoff_hz: float | None = None,
     torque_delay: float | None = None,
-    accept: Sequence[str] = (),
+    accept: str | Sequence[str] = (),
     step: float | None = None,
     data_root: str | Path | None = None,
     base: str | None = None,
@@ -98,7 +99,7 @@ def identify_sequential(
         structure=ErrorStructure.OUTPUT if commanded else ErrorStructure.INPUT,
         velocity=choice("velocity source", velocity, VelocitySource),
         torque_delay=torque_delay,
-        accept=tuple(accept),
+        accept=accepted_codes(accept),
         as_recorded=as_recorded,
     )
     source = TorqueRows(arm, model)
@@ -120,7 +121,7 @@ def identify_sequential(
         checks=(
             *sequential_checks(estimate, found, source.space),
             *_pairing_checks(stages, settings.accept),
-            *fault_checks([f for f in faults if not (_LAG in accept and f.kind == Family.COMMON_DELAY.value)]),
+            *fault_checks([f for f in faults if not (_LAG in settings.accept and f.kind == Family.COMMON_DELAY.value)]),
         ),
         notes=estimate.notes,
         provenance=Provenance(inputs=files_of(arm, read), settings=_settings(settings, hold=hold)),

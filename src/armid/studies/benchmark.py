@@ -37,6 +37,7 @@ from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.studies.protocol import EFFECTS, LOG_RATE, NOISE, Protocol
 from armid.threads import one_blas_thread
+from armid.words import word_list
 
 SCHEMA = "armid.benchmark/1"
 FILTERED = "wls-birdy"
@@ -264,8 +265,8 @@ def bound_kind(method: str) -> str:
 def benchmark(
     robot: str | Path | Robot,
     *,
-    methods: Sequence[str] = METHODS,
-    noise: Sequence[str] = tuple(NOISE),
+    methods: str | Sequence[str] = METHODS,
+    noise: str | Sequence[str] = tuple(NOISE),
     runs: int = 10,
     seconds: float = 10.0,
     out: str | Path | None = None,
@@ -280,8 +281,8 @@ def benchmark(
 
     Args:
         robot: a path, a name of the catalogue (`tx40-birdy`, `rv2sq` come with their controllers), or a loaded robot.
-        methods: of `METHODS`.
-        noise: of `low`, `standard`, `high`.
+        methods: of `METHODS`; words with commas, or a list of them.
+        noise: of `low`, `standard`, `high`; the same.
         runs: recordings per level of noise.
         seconds: of each.
         out: folder in which every finished run is kept at once; started again, only what is missing is run.
@@ -293,6 +294,7 @@ def benchmark(
         UnknownNameError: a word that does not exist.
         InputError: nothing to run, an arm without bodies, or a folder with runs of other settings.
     """
+    methods, noise = word_list("methods", methods), word_list("noise", noise)
     for what, given, known in (("method", methods, METHODS), ("level of noise", noise, tuple(NOISE))):
         for word in given:
             if word not in known:
