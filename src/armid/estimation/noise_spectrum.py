@@ -6,14 +6,15 @@ their noise and B = (A^T A)^-1, the residual r = (I - A B A^T) e has at a freque
 
     E |r(f)|^2 = S(f) (L - a(f)^* B a(f)),    a(f) = sum_t A_t exp(-2 pi i f t),
 
-for L samples. Frequencies are pooled, from zero on, until residuals hold at least half of the noise of each pool: what the fit
+for L samples, whole or of a block of them. Long recordings are looked at in blocks, whose squares are added: the more there
+are, the better the density is known. Frequencies are pooled, from zero on, until residuals hold at least half of the noise of each pool: what the fit
 has emptied borrows the density of the neighbours above, and nothing is assumed of its shape elsewhere (noise of positions,
 differentiated twice, grows with frequency up to the low-pass; a resonance has a peak).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -44,8 +45,8 @@ _HELD = 0.5
 _FLOOR = 1e-5
 """Of the largest density, what is left beyond a low-pass: a recursion of a few terms cannot follow it deeper."""
 
-_SHORT = 1 << 16
-"""Samples of a log up to which the fit's share matters; of a longer one it is less than a hundredth."""
+_SHORT = 1 << 15
+"""Samples of a log up to which the fit's share is looked at: it falls with their number, and what it costs grows with it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ def noise_spectrum(
             and the fit takes m times the share of it.
     """
     count = sum(len(s.residuals) for s in stretches)
-    power = sum(np.abs(np.fft.rfft(_folded(s.residuals, 0), axis=0).T) ** 2 for s in stretches)
+    power = sum(np.abs(np.fft.rfft(block, _GRID, axis=0).T) ** 2 for s in stretches for block in _blocks(s.residuals))
     taken = _taken(runs, estimate, B) if sum(lengths_of(runs)) <= _SHORT else 0.0
     left = count - repeated[:, np.newaxis] * taken + np.zeros_like(power)
     width = round(_POOLED * max(1.0, _GRID * len(stretches) / count))
@@ -108,40 +109,37 @@ def noise_spectrum(
     return NoiseSpectrum(np.where(heard, power, 0.0), np.where(heard, left, 0.0), count, width)
 
 
-def _folded(values: FloatArray, start: int) -> FloatArray:
-    """Sums of values that are whole turns of the grid apart: their transform is that of the values, at its frequencies."""
-    out = np.zeros((_GRID, *values.shape[1:]))
-    first = 0
-    while first < len(values):
-        at = (start + first) % _GRID
-        part = values[first : first + _GRID - at]
-        out[at : at + len(part)] += part
-        first += len(part)
-    return out
+def _blocks(values: FloatArray) -> Iterator[FloatArray]:
+    return (values[first : first + _GRID] for first in range(0, len(values), _GRID))
 
 
 def _taken(runs: Sequence[Run], estimate: Estimate, B: FloatArray) -> FloatArray:
-    """a(f)^* B a(f) by channel, summed over stretches, shape [channels, n_frequencies]."""
+    """a(f)^* B a(f) by channel, summed over blocks, shape [channels, n_frequencies]."""
     columns = estimate.base.independent
-    root: FloatArray = np.linalg.cholesky((B + B.T) / 2.0 + 1e-14 * np.diag(np.diag(B))).astype(np.float64)
+    values, vectors = np.linalg.eigh((B + B.T) / 2.0)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
     total = np.zeros((len(runs[0].channels), _GRID // 2 + 1))
-    folded: FloatArray | None = None
-    place = 0
+    block, own = np.zeros((0, len(total), len(columns))), list[npt.NDArray[np.intp]]()
     for run in runs:
-        seen = [np.flatnonzero(np.isin(columns, own)) for own in compiled_rows(run.source).channel_columns]
+        seen = [np.flatnonzero(np.isin(columns, felt)) for felt in compiled_rows(run.source).channel_columns]
         along = noise_along(run, estimate.sigma)
         for part, begins, A in run.blocks():
-            if folded is None or (begins and not (run.continues and part.start == 0)):
-                total += 0.0 if folded is None else _share(folded, seen, root)
-                folded, place = np.zeros((_GRID, len(total), len(columns))), 0
-            folded += _folded(A[:, :, columns] / along[part][:, :, np.newaxis], place)
-            place += len(A)
-    return total if folded is None else total + _share(folded, seen, root)
+            if begins and not (run.continues and part.start == 0):
+                total += _share(block, own, root)
+                block = block[:0]
+            own = seen
+            block = np.concatenate([block, A[:, :, columns] / along[part][:, :, np.newaxis]])
+            while len(block) >= _GRID:
+                total += _share(block[:_GRID], own, root)
+                block = block[_GRID:]
+    return total + _share(block, own, root)
 
 
-def _share(folded: FloatArray, seen: Sequence[npt.NDArray[np.intp]], root: FloatArray) -> FloatArray:
-    """Of one stretch."""
-    by_channel = [np.fft.rfft(folded[:, c, own], axis=0) @ root[own] for c, own in enumerate(seen)]
+def _share(rows: FloatArray, seen: Sequence[npt.NDArray[np.intp]], root: FloatArray) -> FloatArray:
+    """Of one block of rows, shape [n_samples, channels, columns]; nothing of an empty one."""
+    if not len(rows):
+        return np.zeros((rows.shape[1], _GRID // 2 + 1))
+    by_channel = [np.fft.rfft(rows[:, c, own], _GRID, axis=0) @ root[own] for c, own in enumerate(seen)]
     return np.array([np.sum(np.abs(a) ** 2, axis=1) for a in by_channel])
 
 
