@@ -7,9 +7,9 @@ their noise and B = (A^T A)^-1, the residual r = (I - A B A^T) e has at a freque
     E |r(f)|^2 = S(f) (L - a(f)^* B a(f)),    a(f) = sum_t A_t exp(-2 pi i f t),
 
 for L samples, whole or of a block of them. Long recordings are looked at in blocks, whose squares are added: the more there
-are, the better the density is known. Frequencies are pooled, from zero on, until residuals hold at least half of the noise of each pool: what the fit
-has emptied borrows the density of the neighbours above, and nothing is assumed of its shape elsewhere (noise of positions,
-differentiated twice, grows with frequency up to the low-pass; a resonance has a peak).
+are, the better the density is known. Frequencies are pooled, from zero on, until residuals hold at least half of the noise of
+each pool: what the fit has emptied borrows the density of the neighbours above, and nothing is assumed of its shape elsewhere
+(noise of positions, differentiated twice, grows with frequency up to the low-pass; a resonance has a peak).
 """
 
 from __future__ import annotations
