@@ -27,7 +27,7 @@ def identified(coulomb: float, viscous: float, friction: str = "viscous,coulomb"
     log = Log(
         name="log", joints=robot.joint_names, time=t[:, 0], channels={Channel.POSITION: q, Channel.LINK_TORQUE: tau}
     )
-    codes = ("torque-lag", "torque-sign", "torque-sign", "joint-order", "mounting")
+    codes = ("torque-lag", "torque-sign", "joint-order", "mounting")
     return identify(robot, log, friction=friction, imperfections="none", sensitivity=False, accept=codes)
 
 
