@@ -180,13 +180,26 @@ def test_a_noisy_torque_that_is_cut_off_beside_a_long_rest():
     """It leaves its limit with every bit of noise, and rests at another value for longer than it stays there."""
     t = np.arange(4000) * 0.01
     noisy = np.sin(t) + 0.05 * np.random.default_rng(0).normal(size=len(t))
+    moving = np.zeros(len(t), dtype=bool)
     cut = np.clip(noisy, -0.95, 0.95)
     cut[:300] = 0.1
-    assert _flat_top(cut).mean() > 0.05
+    assert _flat_top(cut, moving).mean() > 0.05
     noisy[:300] = 0.1
-    assert not _flat_top(noisy).any()
+    assert not _flat_top(noisy, moving).any()
     coarse = 0.05 * np.round(np.sin(t) / 0.05)
-    assert not _flat_top(np.concatenate([np.full(300, 0.1), coarse])).any()
+    coarse[:300] = 0.1
+    assert not _flat_top(coarse, moving).any()
+
+
+def test_a_torque_without_noise_that_comes_back_with_its_pose_is_not_cut_off():
+    """Moves between the same poses, with a rest at each, as a simulator without noise writes them."""
+    up = np.linspace(0.0, 1.0, 100)
+    round_trip = np.concatenate([up, np.ones(60), up[::-1], np.zeros(60)])
+    pose = np.tile(round_trip, 8)
+    still = np.concatenate([[False], np.diff(pose) == 0.0])
+    torque = 5.0 + np.sin(2.0 * pose)
+    assert not _flat_top(torque, still).any()
+    assert _flat_top(np.minimum(torque, 5.6), still).any()
 
 
 def test_saturation():

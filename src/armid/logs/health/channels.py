@@ -276,7 +276,8 @@ def bad_rows(log: Log) -> Mask:
     found += [held for held in (*leaps, *(_frozen_position(log, j, long) for j in joints)) if held is not None]
     for held in found:
         bad[held.rows] = True
-    for top in (_flat_top(log[c][:, j]) for c in log.torques for j in joints):
+    still = _still_rows(log)
+    for top in (_flat_top(log[c][:, j], still) for c in log.torques for j in joints):
         if np.mean(top) > SATURATED:
             bad |= top
     return bad
@@ -313,7 +314,7 @@ def _saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[N
         at = float(np.mean(np.abs(x - near) < (1.0 - AT_LIMIT) * near)) if known and top > AT_LIMIT * near else 0.0
         if max(flat, at) <= SATURATED:
             continue
-        clipped = flat if flat > SATURATED and _flat_top(values[:, j]).any() else 0.0
+        clipped = flat if flat > SATURATED and _flat_top(values[:, j], _still_rows(log)).any() else 0.0
         if max(clipped, at) > SATURATED:
             severe = max(clipped, at) > SATURATED_ERROR
             yield finding(
@@ -325,13 +326,25 @@ def _saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[N
             )
 
 
-def _flat_top(values: FloatArray) -> Mask:
-    """Rows of one channel at its extreme, where it stays or returns there; none of a smooth or coarse signal, shape [n_rows]."""
+def _still_rows(log: Log) -> Mask:
+    """Rows in which no position differs from the row before: without noise, torque is then the same as well."""
+    still: Mask = np.zeros(len(log), dtype=np.bool_)
+    still[1:] = np.all(np.diff(log[Channel.POSITION], axis=0) == 0.0, axis=1)
+    return still
+
+
+def _flat_top(values: FloatArray, still: Mask) -> Mask:
+    """Rows of one channel at its extreme, where it stays or returns there; none of a smooth or coarse signal, shape [n_rows].
+
+    Args:
+        values: of the channel.
+        still: rows in which the arm stands: one that comes back to a pose comes back to its torque.
+    """
     size = np.nan_to_num(np.abs(values))
     extreme = (size >= float(size.max()) * (1.0 - 1e-9)) & (size > 0.0)
     held, usual = _longest_run(size, extreme)[1], _longest_run(values, ~extreme)[1]
     # Steps of a coarse signal hold as long at any other value.
-    return extreme if held >= max(FLAT_SAMPLES, 2 * usual) or _piled(size, extreme) else np.zeros_like(extreme)
+    return extreme if held >= max(FLAT_SAMPLES, 2 * usual) or _piled(size, extreme & ~still) else np.zeros_like(extreme)
 
 
 def _piled(size: FloatArray, extreme: Mask) -> bool:
@@ -343,8 +356,8 @@ def _piled(size: FloatArray, extreme: Mask) -> bool:
     visits = int(np.count_nonzero(np.diff(extreme.astype(np.int8)) == 1)) + int(extreme[0])
     if visits < FLAT_SAMPLES or float(np.mean(extreme)) <= SATURATED or extreme.all():
         return False
-    counts = np.unique(size[~extreme], return_counts=True)[1]
-    return bool(np.count_nonzero(extreme) > PILED * int(counts[-FLAT_SAMPLES:].max()))
+    counts = np.unique(size[size < size[extreme].min()], return_counts=True)[1]
+    return bool(np.count_nonzero(extreme) > PILED * int(counts[-FLAT_SAMPLES:].max(initial=0)))
 
 
 def _resolution_findings(log: Log, robot: Robot) -> Iterator[Note]:
