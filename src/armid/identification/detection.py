@@ -26,7 +26,6 @@ from armid.identification.candidates import (
     CHANGES,
     DRIFTS,
     EXPERIMENTS,
-    MIXED,
     SUSPECTED,
     Seen,
     possible_size,
@@ -62,7 +61,7 @@ tolerance, Coulomb friction that turns around late or early, and rotor inertias 
 torque that comes too early. With friction's own turning beside it, only smooth torque shows a delay: presliding, a velocity that
 was smoothed and what filters leave at reversals move the jump of Coulomb friction by tens of milliseconds on sound sensors."""
 
-_UNBOUNDED = (*DRIFTS, Family.REVERSAL, Family.ROTOR, Family.POSITION_SINE, Family.POSITION_COSINE, Family.LOAD)
+_UNBOUNDED = (*DRIFTS, Family.REVERSAL, Family.ROTOR, Family.POSITION_SINE, Family.POSITION_COSINE)
 """Beside a candidate these are as large as the rows say: a drift that was found, friction that turns around late, a rotor inertia
 that nobody knows, and beside a slow drift torque that goes with the position of the joint."""
 
@@ -134,8 +133,7 @@ def detect(
     effects = torque_source(train).effects
     settled = {Family.GAIN: gains_known, Family.CLOCK: clock_known}
     # The shape of a slow drift is found by itself, and what changes with time beside it.
-    apart = (Family.SLOW_DRIFT, *CHANGES, *MIXED)
-    families = [f for f in SUSPECTED if f not in apart and not settled.get(f, False)]
+    families = [f for f in SUSPECTED if f not in (Family.SLOW_DRIFT, *CHANGES) and not settled.get(f, False)]
     candidates = imperfections(robot, effects, reference, families)
     rivals = tuple(i for i in imperfections(robot, effects, reference, _RIVALS) if i.scale in (0.0, 0.1))
     search = _Detector(
@@ -144,8 +142,6 @@ def detect(
         held_out=held_out,
         base=base,
         rivals=rivals,
-        mixed=imperfections(robot, effects, reference, MIXED),
-        beside_mixed=imperfections(robot, effects, reference, (Family.GAIN, Family.LOAD)),
         reference=reference,
         noise=as_it_is.noise,
         kept={((), (), None): as_it_is},
@@ -186,8 +182,6 @@ class _Detector:
     held_out: Sequence[Run]
     base: BaseParameters
     rivals: tuple[Imperfection, ...]
-    mixed: tuple[Imperfection, ...]
-    beside_mixed: tuple[Imperfection, ...]
     reference: ColumnReference
     noise: RowNoise
     gains_known: bool
@@ -284,14 +278,8 @@ class _Detector:
             beside=(*(drift.item for drift in drifts), *of_position(self.robot, record.reference)),
             energy=energy,
         )
-        mixed = self._scan_mixed(record, drifts, noise, energy)
         known = {drift.item.joint for drift in drifts if drift.item.family not in CHANGES}
-        return [*seen, *mixed, *(s for s in slow if s.item.family in CHANGES or s.item.joint not in known)], energy
-
-    def _scan_mixed(self, record: Imperfections, drifts: Sequence[Sized], noise: RowNoise, energy: float) -> list[Seen]:
-        """Sensors that read by direction, or another joint's torque, and what of the squared error each takes away."""
-        seen, own = self._scan(record, drifts, self.mixed, noise)
-        return [replace(s, taken=s.taken * energy / max(own, 1e-300)) for s in seen]
+        return [*seen, *(s for s in slow if s.item.family in CHANGES or s.item.joint not in known)], energy
 
     def _likeliest_drift(
         self, record: Imperfections, drifts: Sequence[Sized], best: Sequence[Seen], noise: RowNoise
@@ -437,8 +425,6 @@ class _Detector:
     ) -> tuple[list[Seen], float]:
         """Every candidate alone beside the usual rivals and further ones, and the squared error without any."""
         runs = self._kept(record, drifts).runs
-        if candidates and all(item.family in MIXED for item in candidates):
-            rivals = (*rivals, *self.beside_mixed)
         beside = (*self.rivals, *rivals, *(d.item for d in drifts if (d.item,) != tuple(candidates)))
         rows = RowsBeside(runs, self.base, (*beside, *candidates), most=_LOOKED_AT)
         blocks = self._blocks if len(candidates) > 1 else 1
@@ -528,7 +514,7 @@ class _Detector:
         item, half = seen.item, seen.half
         delays = item.family in (Family.DELAY, Family.COMMON_DELAY)
         # A gain that the model holds is undone up to there; one that changes is not, and which one it fits is chance.
-        factor = 1.0 if item.family in (Family.GAIN_DRIFT, *MIXED) else FACTORS[-1]
+        factor = 1.0 if item.family is Family.GAIN_DRIFT else FACTORS[-1]
         limit = max(factor * item.tolerance, self.delay if delays else 0.0)
         # Beyond the limit without doubt, or likely so and what is wrong with the recording: a fault near the limit stays a note.
         doubt = half / NORMAL_95 if explains > self._share * FAULT_DECISIVE.value else half
