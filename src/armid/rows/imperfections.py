@@ -182,6 +182,12 @@ class Columns:
                 return -self._rate_of_change(self.torque[:, j])[:: self._m.every]
             case Family.DRIFT | Family.SLOW_DRIFT | Family.GAIN_DRIFT | Family.FRICTION_DRIFT:
                 return self._changing(item, j)
+            case Family.DIRECTION_GAIN:
+                return 0.5 * np.abs(self.torque[:: self._m.every, j])
+            case Family.TURNING_GAIN:
+                return 0.5 * way * self.torque[:: self._m.every, j]
+            case Family.CROSSTALK if item.other is not None:
+                return self.torque[:: self._m.every, item.other]
             case Family.SPRING:
                 return self._x[:, j]
             case Family.ASYMMETRIC:
