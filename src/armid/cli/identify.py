@@ -30,6 +30,7 @@ def identify(
     method: Annotated[opt.MethodWord, typer.Option("--method", help="How the unconstrained estimate is made.")] = "wls",
     controller: opt.LoopOption = None,
     strict: opt.StrictOption = False,
+    all_faults: opt.AllFaultsOption = False,
     cluster: opt.ClusterOption = None,
     out: opt.OutOption = Path("identified"),
     seed: opt.SeedOption = 0,
@@ -63,4 +64,5 @@ def identify(
         tell("writing")
         answer = with_command(answer)
         files = answer.save(out)
-    render(answer, as_json=as_json, files=files)
+    text = answer.summary(notes=False, all_faults=all_faults)
+    render(answer, as_json=as_json, files=files, summary=text)
