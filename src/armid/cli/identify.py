@@ -40,6 +40,7 @@ def identify(
     """Estimate the arm's parameters, make them physical, test them on held-out motion."""
     from armid.cli.command_line import with_command
     from armid.identification.identify import identify as identified
+    from armid.identification.result import Result
     from armid.robot.load import load_robot
     from armid.studies.hand_over import identify_calibrated
 
@@ -64,5 +65,5 @@ def identify(
         tell("writing")
         answer = with_command(answer)
         files = answer.save(out)
-    text = answer.summary(notes=False, all_faults=all_faults)
-    render(answer, as_json=as_json, files=files, summary=text)
+    whole = answer.summary(notes=False, all_faults=True) if all_faults and isinstance(answer, Result) else None
+    render(answer, as_json=as_json, files=files, summary=whole)

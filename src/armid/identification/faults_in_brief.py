@@ -31,29 +31,32 @@ def matters(fault: Fault) -> bool:
 
 def brief_tables(faults: Iterable[Fault]) -> tuple[Table, ...]:
     """What matters, row by row; what cannot be told and what would tell it, by kind; and the bounds, by kind."""
-    listed = listed_faults(faults)
-    rows = [fault for fault in listed if matters(fault)]
-    open_ones = [fault for fault in listed if fault.answer is Answer.UNDECIDABLE and not matters(fault)]
-    bounds = [fault for fault in listed if fault.answer is Answer.EXCLUDED]
+    asked = tuple(faults)
+    joints = tuple(dict.fromkeys(fault.joint for fault in asked if fault.joint))
+    rows = [fault for fault in listed_faults(asked) if matters(fault)]
+    open_ones = [fault for fault in asked if fault.answer is Answer.UNDECIDABLE and not matters(fault)]
+    bounds = [fault for fault in asked if fault.answer is Answer.EXCLUDED]
     title = "what could be wrong with these recordings (--all-faults lists everything)"
     first = _wrapped(faults_table(rows), title) if rows else Table((), (), caption=f"{title}: nothing was found")
-    return (first, *_open_table(open_ones), *_bounds_table(bounds))
+    return (first, *_open_table(open_ones, joints), *_bounds_table(bounds, joints))
 
 
-def _open_table(faults: Sequence[Fault]) -> tuple[Table, ...]:
+def _open_table(faults: Sequence[Fault], joints: Sequence[str]) -> tuple[Table, ...]:
     """Undecidable, and nothing points to them: a line per kind with the experiment that would decide."""
     rows: list[tuple[Cell, ...]] = []
     for experiment, kinds in _grouped(faults, lambda fault: fault.experiment).items():
-        names = "; ".join(f"{kind}{_of(found)}" for kind, found in _grouped(kinds, lambda fault: fault.kind).items())
+        names = "; ".join(
+            f"{kind}{_of(found, joints)}" for kind, found in _grouped(kinds, lambda fault: fault.kind).items()
+        )
         rows.append((names, experiment))
     table = Table(("undecidable from this log, and nothing points to it", "what would decide it"), tuple(rows))
     return (_wrapped(table, "", share=0.5),) if rows else ()
 
 
-def _bounds_table(faults: Sequence[Fault]) -> tuple[Table, ...]:
+def _bounds_table(faults: Sequence[Fault], joints: Sequence[str]) -> tuple[Table, ...]:
     rows: list[tuple[Cell, ...]] = []
     for kind, found in sorted(_grouped(faults, lambda fault: fault.kind).items()):
-        rows.append((kind, _beyond(found), ", ".join(fault.joint or "the arm" for fault in found)))
+        rows.append((kind, _beyond(found), _of(found, joints).removeprefix(" of ") or "the arm"))
     table = Table(("excluded", "beyond", "of"), tuple(rows))
     return (_wrapped(table, ""),) if rows else ()
 
@@ -65,9 +68,15 @@ def _beyond(faults: Sequence[Fault]) -> str:
     return low if low == high else f"{low.partition(' ')[0]} to {high}"
 
 
-def _of(faults: Sequence[Fault]) -> str:
-    names = [fault.joint for fault in faults if fault.joint]
-    return f" of {', '.join(names)}" if names else ""
+def _of(faults: Sequence[Fault], joints: Sequence[str]) -> str:
+    """The joints by name, in the order of the arm, or `every joint` with its exceptions; empty for the whole arm."""
+    own = {fault.joint for fault in faults if fault.joint}
+    if not own:
+        return ""
+    left = [name for name in joints if name not in own]
+    if len(own) > 2 and len(left) <= 2:
+        return " of every joint" + (f" but {', '.join(left)}" if left else "")
+    return f" of {', '.join(name for name in joints if name in own)}"
 
 
 def _grouped(faults: Iterable[Fault], key: Callable[[Fault], str]) -> dict[str, list[Fault]]:
