@@ -11,7 +11,7 @@ EXPLAINS_SOMETHING = Threshold(
     "explains-something",
     0.01,
     "of the training residual's energy",
-    "from which on an undecidable fault has a row of its own on the screen; among faults of a clean log, chance explains less",
+    "from which on an undecidable fault has a row of its own on the screen; it decides what is printed, and no verdict",
 )
 JOINT_ERROR = Threshold(
     "joint-error",
