@@ -13,7 +13,7 @@ from armid.motions.fourier import FourierTrajectory
 from armid.motions.spline import SplineTrajectory
 from armid.motions.trajectory_files import save_trajectory
 from armid.planning.errors import SingularPathError, UnreachableError
-from armid.planning.path import EasedPath, SplinePath, TrajectoryPath, check_regular, in_joint_order
+from armid.planning.path import EasedPath, SplinePath, TrajectoryPath, in_joint_order, regular_grid
 from armid.planning.path_files import load_path, parse_path
 from armid.planning.tool_path import Arc, ToolLine, tool_path
 from armid.robot import load_robot
@@ -85,7 +85,27 @@ def test_a_turn_on_the_spot_is_a_singular_parameterisation() -> None:
     path = SplinePath(("a",), np.array([[0.0], [1.0], [0.2]]))
     theta = np.linspace(0.0, path.length, 400)
     with pytest.raises(SingularPathError, match=r"from waypoint (1 to 2|2 to 3), 5\d\.\d % of the path.*singular"):
-        check_regular(path, theta, path.derivatives(theta)[1])
+        regular_grid(path, theta)
+
+
+@pytest.mark.parametrize("points", [50, 300, 1000, 5000])
+def test_a_tight_turn_is_regular_on_any_grid(points: int) -> None:
+    """A hairpin that a coarse grid steps over: its points are added there, and nowhere else."""
+    path = SplinePath(("a", "b"), np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.004], [0.0, 0.004]]))
+    given = np.linspace(0.0, path.length, points)
+    grid = regular_grid(path, given)
+    slope = path.derivatives(grid)[1]
+    assert (np.einsum("ij,ij->i", slope[:-1], slope[1:]) >= 0.0).all()
+    assert (np.diff(grid) > 0.0).all()
+    assert np.isin(given, grid).all()
+    assert len(grid) <= points + 60
+
+
+@pytest.mark.parametrize("points", [50, 300, 301, 1000])
+def test_a_turn_on_the_spot_is_found_on_any_grid(points: int) -> None:
+    path = SplinePath(("a", "b"), np.array([[0.0, 0.0], [1.0, 0.0], [0.2, 0.0]]))
+    with pytest.raises(SingularPathError):
+        regular_grid(path, np.linspace(0.0, path.length, points))
 
 
 @pytest.mark.parametrize(
@@ -221,8 +241,8 @@ def test_a_series_that_rests_at_its_ends_has_a_regular_path(tmp_path: Path) -> N
     assert np.abs(rest.sample(0.0)[1]).max() < 1e-12
     path = load_path(save_trajectory(rest, tmp_path / "rest.json"), robot)
     theta = np.linspace(0.0, path.length, 400)
-    q, slope, _, _ = path.derivatives(theta)
-    check_regular(path, theta, slope)
+    q, _, _, _ = path.derivatives(theta)
+    assert np.array_equal(regular_grid(path, theta), theta)
     dense = rest.sample(np.linspace(0.0, 4.0, 40_000))[0]
     assert max(np.abs(dense - row).max(axis=1).min() for row in q[::10]) < 1e-4
     np.testing.assert_allclose(q[[0, -1]], dense[[0, -1]], atol=1e-9)
@@ -240,7 +260,7 @@ def test_trajectories_lose_their_timing(tmp_path: Path) -> None:
     )
     traced = load_path(save_trajectory(spline, tmp_path / "s.json"), robot)
     theta = np.linspace(0.0, traced.length, 300)
-    check_regular(traced, theta, traced.derivatives(theta)[1])  # at rest at both ends, but the path is regular
+    regular_grid(traced, theta)  # at rest at both ends, but the path is regular
     dense = spline.sample(np.linspace(0.0, 5.0, 20000))[0]
     gaps = [np.abs(dense - q).max(axis=1).min() for q in traced.derivatives(theta)[0][::20]]
     assert max(gaps) < 1e-3

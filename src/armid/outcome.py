@@ -201,7 +201,11 @@ class Outcome:
         Args:
             notes: whether they are part of it; the command line prints them apart.
         """
-        parts = [self._heading(), *(text_table(table) for table in self._tables()), self._verdict_text()]
+        return self._text(self._tables(), notes=notes)
+
+    def _text(self, tables: Iterable[Table], *, notes: bool) -> str:
+        """These tables between heading and verdict."""
+        parts = [self._heading(), *(text_table(table) for table in tables), self._verdict_text()]
         further = self.further_notes
         if notes and further:
             parts.append(

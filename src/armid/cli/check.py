@@ -33,6 +33,7 @@ def check(
     gravity: opt.GravityOption = None,
     out: opt.OptionalOutOption = None,
     faults: own.FaultsOption = False,
+    all_faults: opt.AllFaultsOption = False,
     thresholds: own.ThresholdsOption = False,
     as_json: own.EagerJsonOption = False,
     **asked: Any,
@@ -53,27 +54,32 @@ def check(
             for log in logs
         )
     )
-    found = _faults_of(checked, arm, side, as_json=as_json) if faults else {}
+    found = _faults_of(checked, arm, side, every=all_faults, as_json=as_json) if faults or all_faults else {}
     if wanted != Processing():
         found |= _processed(checked, arm, wanted, as_json=as_json)
     render(checked, as_json=as_json, out=out, timed=False, **found)
 
 
-def _faults_of(checked: CheckedLogs, arm: Robot, side: own.SideWord | None, *, as_json: bool) -> dict[str, Any]:
+def _faults_of(
+    checked: CheckedLogs, arm: Robot, side: own.SideWord | None, *, every: bool, as_json: bool
+) -> dict[str, Any]:
     """Prints what could be wrong with each log, and gives it for programs."""
     from armid.identification.faults import faults_table
+    from armid.identification.faults_in_brief import brief_tables
     from armid.identification.suspects import suspects_or_reason
     from armid.outcome import text_table
     from armid.parameters.effects import TorqueSide
 
     torques = TorqueSide.LINK if side in (None, "link") else TorqueSide.MOTOR
-    every = []
+    all_found = []
     for log in checked.logs:
         found, reason = busy(f"what could be wrong with {log.name}", suspects_or_reason)(arm, log, torques=torques)
-        every += [fault.as_dict() for fault in found]
+        all_found += [fault.as_dict() for fault in found]
         nothing = f"{log.name}: no fault was found or left open among those looked for"
-        typer.echo(reason or (text_table(faults_table(found)) if found else nothing), err=as_json)
-    return {"faults": every}
+        tables = (faults_table(found),) if every else brief_tables(found)
+        text = "\n\n".join(map(text_table, tables)) if found else nothing
+        typer.echo(reason or text, err=as_json)
+    return {"faults": all_found}
 
 
 def _processed(checked: CheckedLogs, arm: Robot, wanted: Processing, *, as_json: bool) -> dict[str, Any]:

@@ -26,7 +26,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
             "--orientation",
             "--log",
         ),
-        *("--strict", "--trajectory", "--free", "--faults", "--noise", "--commanded", "--as-recorded"),
+        *("--strict", "--trajectory", "--free", "--faults", "--all-faults", "--noise", "--commanded", "--as-recorded"),
     ),
     "Signals": (
         *("--cutoff-hz", "--torque-cutoff-hz", "--processing", "--average", "--period-s", "--filter", "--filter-order"),

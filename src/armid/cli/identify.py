@@ -30,6 +30,7 @@ def identify(
     method: Annotated[opt.MethodWord, typer.Option("--method", help="How the unconstrained estimate is made.")] = "wls",
     controller: opt.LoopOption = None,
     strict: opt.StrictOption = False,
+    all_faults: opt.AllFaultsOption = False,
     cluster: opt.ClusterOption = None,
     out: opt.OutOption = Path("identified"),
     seed: opt.SeedOption = 0,
@@ -39,6 +40,7 @@ def identify(
     """Estimate the arm's parameters, make them physical, test them on held-out motion."""
     from armid.cli.command_line import with_command
     from armid.identification.identify import identify as identified
+    from armid.identification.result import Result
     from armid.robot.load import load_robot
     from armid.studies.hand_over import identify_calibrated
 
@@ -63,4 +65,5 @@ def identify(
         tell("writing")
         answer = with_command(answer)
         files = answer.save(out)
-    render(answer, as_json=as_json, files=files)
+    whole = answer.summary(notes=False, all_faults=True) if all_faults and isinstance(answer, Result) else None
+    render(answer, as_json=as_json, files=files, summary=whole)

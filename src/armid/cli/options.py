@@ -224,6 +224,9 @@ SensorsOption = Annotated[
 CorrectOption = Annotated[
     bool, typer.Option("--correct", help="Undo the faults that were found in the recordings, and say so.")
 ]
+AllFaultsOption = Annotated[
+    bool, typer.Option("--all-faults", help="Print every fault that was looked for, not only those that matter.")
+]
 BoundsOption = Annotated[
     Path | None,
     typer.Option(

@@ -178,6 +178,7 @@ def render(
     out: Path | None = None,
     files: Iterable[str | Path] | Mapping[str, str | Path] = (),
     timed: bool = True,
+    summary: str | None = None,
     **more: Any,
 ) -> None:
     """An answer where it belongs, and the exit code it deserves.
@@ -191,6 +192,7 @@ def render(
         out: folder it is saved in first; None where it was, or nobody wants it.
         files: that were written; with names, JSON has them too.
         timed: whether the time since the verb began is a key of the object, `seconds`.
+        summary: what people read, where it is not the answer's own without notes.
         more: further keys of the JSON object.
 
     Raises:
@@ -199,7 +201,7 @@ def render(
     files = files if out is None else outcome.save(out)
     named = {name: str(path) for name, path in files.items()} if isinstance(files, Mapping) else None
     written = [str(path) for path in (files.values() if isinstance(files, Mapping) else files)]
-    typer.echo(outcome.summary(notes=False), err=as_json)
+    typer.echo(outcome.summary(notes=False) if summary is None else summary, err=as_json)
     show_notes(outcome.further_notes)
     show_files(written)
     seconds = {"seconds": perf_counter() - _BEGAN.get()} if timed else {}

@@ -19,6 +19,7 @@ from armid.consistency.consistent import ConsistentEstimate
 from armid.estimation.estimate import NORMAL_95, Estimate
 from armid.identification.evidence import Evidence
 from armid.identification.faults import Fault, faults_table, listed_faults
+from armid.identification.faults_in_brief import brief_tables
 from armid.identification.held_out import UNDETERMINED
 from armid.identification.origins import ResultProvenance
 from armid.identification.records import FrictionShapes, Gain, ResolvedConditioning, Sensitivity
@@ -317,8 +318,22 @@ class Result(Outcome):
             f"held-out torque error {error:.2f} %"
         )
 
+    def summary(self, *, notes: bool = True, all_faults: bool = False) -> str:
+        """The answer as text.
+
+        Args:
+            notes: whether they are part of it; the command line prints them apart.
+            all_faults: every fault that was looked for in a row of its own, rather than those that matter.
+        """
+        return self._text(self._all_tables() if all_faults else self._tables(), notes=notes)
+
     def _tables(self) -> tuple[Table, ...]:
-        faults = (faults_table(self.suspects),) if self.suspects else ()
+        return self._tables_with(brief_tables(self.suspects) if self.suspects else ())
+
+    def _all_tables(self) -> tuple[Table, ...]:
+        return self._tables_with((faults_table(self.suspects),) if self.suspects else ())
+
+    def _tables_with(self, faults: tuple[Table, ...]) -> tuple[Table, ...]:
         beside = () if self.imperfections is None else (self.imperfections.table(),)
         return (
             error_table(self, self._motions()),

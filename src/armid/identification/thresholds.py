@@ -7,6 +7,12 @@ from armid.identifiability.practical import PRACTICAL_RANK as _EXCITED
 from armid.logs.health.thresholds import LAG_SECONDS
 from armid.thresholds import Threshold
 
+EXPLAINS_SOMETHING = Threshold(
+    "explains-something",
+    0.01,
+    "of the training residual's energy",
+    "from which on an undecidable fault has a row of its own on the screen; it decides what is printed, and no verdict",
+)
 JOINT_ERROR = Threshold(
     "joint-error",
     0.15,
@@ -301,6 +307,7 @@ CONTACT_QUANTILE = Threshold(
 )
 
 THRESHOLDS = (
+    EXPLAINS_SOMETHING,
     GRAVITY_SHARE,
     CONTACT_SHARE,
     CONTACT_QUANTILE,

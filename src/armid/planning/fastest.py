@@ -22,7 +22,7 @@ from armid.planning.constraints import (
 from armid.planning.jerk import JerkProblem, jerk_limited, jerk_problem, law_of, sites_of
 from armid.planning.model import TorqueModel
 from armid.planning.motion import HELD, Plan, PlanSettings
-from armid.planning.path import EasedPath, Path, check_regular, in_joint_order
+from armid.planning.path import EasedPath, Path, in_joint_order, regular_grid
 from armid.planning.reduced import ReducedDynamics, reduced_dynamics
 from armid.planning.time_law import PathTrajectory, TimeLaw, constant_acceleration
 from armid.planning.timing import fastest
@@ -60,9 +60,8 @@ def fastest_motion(
     limits, notes = (chosen.limits, ()) if chosen.limits is not None else planning_limits(model.robot)
     work = _less_margin(limits, chosen.margin)
     ordered = in_joint_order(path, model.robot.joint_names)
-    theta = np.linspace(0.0, ordered.length, chosen.points)
+    theta = regular_grid(ordered, np.linspace(0.0, ordered.length, chosen.points))
     reduced = reduced_dynamics(ordered, model, theta)
-    check_regular(ordered, theta, reduced.derivatives[1])
     check_positions(ordered, theta, reduced.derivatives[0], limits, model.robot.joint_names)
     if scene is not None:
         check_collisions(ordered, theta, reduced.derivatives[0], scene)

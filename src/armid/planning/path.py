@@ -25,6 +25,9 @@ _SAME_POINT = 1e-9
 STANDSTILL = 1e-6
 """|Phi'| relative to its largest value, below which the path has no direction."""
 
+_HALVINGS = 40
+"""Of an interval in which the path turns: a smooth path either shows its turn or comes to a standstill long before."""
+
 Derivatives = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 """Phi, Phi', Phi'', Phi''' at the parameters asked for, each of shape [n, n_joints]."""
 
@@ -220,25 +223,47 @@ def in_joint_order(path: Path, names: Sequence[str]) -> Path:
     return ReorderedPath(path, tuple(path.joint_names.index(name) for name in names))
 
 
-def check_regular(path: Path, theta: FloatArray, slope: FloatArray) -> None:
-    """That Phi' vanishes nowhere on the grid, nor jumps to its opposite between two points of it.
+def regular_grid(path: Path, theta: npt.ArrayLike) -> FloatArray:
+    """The grid with points added wherever the path turns by more than a right angle between two of its points.
+
+    Whether a path can be followed is a property of the path and not of its grid: a tight turn that a coarse grid steps over is
+    resolved, a turn on the spot is not, however close the points.
 
     Args:
-        path: for places.
-        theta: grid, shape [n].
-        slope: Phi', shape [n, n_joints].
+        path: whose direction must vanish nowhere.
+        theta: ascending parameters, shape [n].
+
+    Returns:
+        Ascending parameters, those given among them.
 
     Raises:
-        SingularPathError: at the first place where it does.
+        SingularPathError: at the first place where the path has no direction.
     """
-    size = np.linalg.norm(slope, axis=1)
-    turned = np.einsum("ij,ij->i", slope[:-1], slope[1:]) < 0.0
-    still = size < STANDSTILL * size.max()
-    if not still.any() and not turned.any():
-        return
-    k = int(np.argmax(still)) if still.any() else int(np.argmax(turned))
-    raise SingularPathError(
-        path.place(float(theta[k])),
+    grid = times(theta)
+    slope = path.derivatives(grid)[1]
+    largest = float(np.linalg.norm(slope, axis=1).max())
+    for _ in range(_HALVINGS):
+        _check_moving(path, grid, slope, largest)
+        turned = np.einsum("ij,ij->i", slope[:-1], slope[1:]) < 0.0
+        if not turned.any():
+            return grid
+        places = np.flatnonzero(turned)
+        middle = 0.5 * (grid[places] + grid[places + 1])
+        slope = np.insert(slope, places + 1, path.derivatives(middle)[1], axis=0)
+        grid = np.insert(grid, places + 1, middle)
+    raise _singular(path, float(grid[places[0]]))
+
+
+def _check_moving(path: Path, grid: FloatArray, slope: FloatArray, largest: float) -> None:
+    """That Phi' vanishes at no point of a grid."""
+    still = np.linalg.norm(slope, axis=1) < STANDSTILL * largest
+    if still.any():
+        raise _singular(path, float(grid[int(np.argmax(still))]))
+
+
+def _singular(path: Path, theta: float) -> SingularPathError:
+    return SingularPathError(
+        path.place(theta),
         "singular parameterisation: the path turns back or stands still, so velocity has no direction",
         "split the path there, or round the turn",
     )

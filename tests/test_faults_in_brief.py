@@ -1,0 +1,63 @@
+"""What could be wrong, in brief: nothing that matters is folded, nothing is lost, and it fits a screen."""
+
+from __future__ import annotations
+
+import pytest
+
+from armid.identification.faults import Answer, Fault
+from armid.identification.faults_in_brief import WIDTH, brief_tables, matters
+from armid.outcome import text_table
+
+JOINTS = tuple(f"shoulder_joint_{k}" for k in range(1, 8))
+
+
+def _gain(joint: str, estimate: float, deviation: float, answer: Answer, **more: object) -> Fault:
+    size = {"estimate": estimate, "standard_deviation": deviation, "unit": "1", "tolerance": 0.05}
+    ends = {"low": estimate - 2 * deviation, "high": estimate + 2 * deviation}
+    return Fault(kind="gain", joint=joint, answer=answer, **size, **ends, **more)  # type: ignore[arg-type]
+
+
+def _screen(faults: list[Fault]) -> str:
+    return "\n\n".join(text_table(table) for table in brief_tables(faults))
+
+
+def test_found_comes_first_then_what_may_be_there_then_a_line_per_kind() -> None:
+    remedy = "carry a weighed payload in a second recording (--payload both)"
+    faults = [_gain(name, 0.0, 0.001 * k, Answer.EXCLUDED) for k, name in enumerate(JOINTS[:5], start=1)]
+    faults.append(_gain(JOINTS[5], 0.3, 0.2, Answer.UNDECIDABLE, experiment=remedy))
+    faults.append(_gain(JOINTS[6], 0.3, 0.01, Answer.FOUND, words="gain: 0.77"))
+    lines = _screen(faults).splitlines()
+    found = next(k for k, line in enumerate(lines) if "gain: 0.77" in line)
+    open_one = next(k for k, line in enumerate(lines) if "undecidable" in line)
+    bounds = next(k for k, line in enumerate(lines) if "every joint but" in line)
+    assert found < open_one < bounds
+    assert "0.2 to 1 %" in lines[bounds]
+
+
+@pytest.mark.parametrize(
+    ("estimate", "deviation", "explains", "own_row"),
+    [(0.01, 0.2, 0.0, False), (0.3, 0.4, 0.0, False), (0.3, 0.2, 0.0, True), (0.01, 0.2, 0.02, True)],
+)
+def test_an_undecidable_fault_has_a_row_when_it_may_be_there_or_explains_something(
+    estimate: float, deviation: float, explains: float, own_row: bool
+) -> None:
+    assert matters(_gain("joint1", estimate, deviation, Answer.UNDECIDABLE, explains=explains)) is own_row
+
+
+def test_every_fault_that_is_folded_is_still_named_and_no_line_is_wider_than_the_screen() -> None:
+    kinds = ("gain", "zero", "slow-drift")
+    faults = [
+        Fault(kind=kind, joint=name, unit="1", tolerance=0.05, experiment=f"an experiment for the {kind} " * 4)
+        for kind in kinds
+        for name in JOINTS[:4]
+    ]
+    faults += [_gain(name, 0.0, 0.001, Answer.EXCLUDED) for name in JOINTS[4:]]
+    faults.append(_gain(JOINTS[0], 0.3, 0.01, Answer.FOUND, words="torque: {gain: {shoulder_joint_1: 0.77}} " * 3))
+    text = _screen(faults)
+    assert max(map(len, text.splitlines())) <= WIDTH
+    words = " ".join(text.split())
+    assert all(name in words for name in (*JOINTS, *kinds))
+
+
+def test_nothing_found_is_said() -> None:
+    assert "nothing was found" in _screen([_gain("joint1", 0.0, 0.001, Answer.EXCLUDED)])
