@@ -64,8 +64,8 @@ was smoothed and what filters leave at reversals move the jump of Coulomb fricti
 
 _UNBOUNDED = (*DRIFTS, Family.REVERSAL, Family.ROTOR, Family.POSITION_SINE, Family.POSITION_COSINE, Family.LOAD)
 """Beside a candidate these are as large as the rows say: a drift that was found, friction that turns around late, a rotor inertia
-that nobody knows, beside a slow drift torque that goes with the position of the joint, and beside a sensor that reads by direction
-friction that grows with the load."""
+that nobody knows, beside a slow drift torque that goes with the position of the joint, and beside a sensor that reads by
+direction friction that grows with the load."""
 
 _LOOKED_AT = 5000
 """Samples of the training motion, spread evenly: residuals hold together for longer than that thins them out."""

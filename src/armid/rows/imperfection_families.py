@@ -144,7 +144,7 @@ _FELT = 0.05
 """Share of a joint's own torque that torque of another may add before it matters: that of a drift."""
 
 _MOST_CROSSTALK = 0.2
-"""Share of another joint's torque beyond which nothing is crosstalk. Where less of it could not matter the pair is no candidate."""
+"""Share of another joint's torque beyond which nothing is crosstalk; where less could not matter, a pair is no candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
