@@ -173,6 +173,39 @@ def _rubs(x: FloatArray, t: FloatArray, q: FloatArray) -> FloatArray:
     return np.asarray(float(np.nanstd(x)) * t * np.sign(np.gradient(smooth)))
 
 
+def _by_direction(log: Log, gain: float, joint: int | None) -> Log:
+    """Positive torque read too large, negative torque rightly."""
+    return _each(log, TORQUES, lambda x: np.where(x > 0.0, gain * x, x), joint)
+
+
+def _by_turning(log: Log, gain: float, joint: int | None) -> Log:
+    """Torque read too large while the joint turns forward."""
+    q = np.asarray(log.channels[Channel.POSITION])[:, joint or 0]
+    forward = np.gradient(np.convolve(np.nan_to_num(q), np.ones(21) / 21.0, mode="same")) > 0.0
+    return _each(log, TORQUES, lambda x: np.where(forward[:, np.newaxis], gain * x, x), joint)
+
+
+def _crosstalk(log: Log, share: float, joint: int | None) -> Log:
+    """A share of the heavy joint's torque on another's sensor."""
+
+    def change(columns: Columns, _: FloatArray) -> None:
+        for channel in set(TORQUES) & set(columns):
+            columns[channel][:, joint] += share * columns[channel][:, _heavy(log, share)]
+
+    return _changed(log, change)
+
+
+def _beside_heavy(log: Log, _: float) -> int:
+    """A neighbour of the joint with the largest torque."""
+    heavy = _heavy(log, _)
+    return heavy + 1 if heavy + 1 < len(log.joints) else heavy - 1
+
+
+def _contrast(gain: float) -> float:
+    """Of two gains, over their mean: what is left of one of them once bodies have taken the mean."""
+    return 2.0 * (gain - 1.0) / (gain + 1.0)
+
+
 def _clock(log: Log, factor: float, _: int | None) -> Log:
     return replace(log, time=np.asarray(log.time) * factor, notes=())
 
@@ -423,6 +456,30 @@ KINDS: tuple[Kind, ...] = (
         where=_heavy,
         amount=_as_it_is,
         grows=True,
+    ),
+    Kind(
+        name="torque gain by sign of torque, heavy joint",
+        sizes=(1.1, 1.3, 2.0),
+        change=_by_direction,
+        words=("direction-gain",),
+        where=_heavy,
+        amount=_contrast,
+    ),
+    Kind(
+        name="torque gain by direction of motion, heavy joint",
+        sizes=(1.1, 1.3, 2.0),
+        change=_by_turning,
+        words=("turning-gain",),
+        where=_heavy,
+        amount=_contrast,
+    ),
+    Kind(
+        name="crosstalk of the heavy joint, share",
+        sizes=(0.05, 0.1, 0.2),
+        change=_crosstalk,
+        words=("crosstalk",),
+        where=_beside_heavy,
+        amount=_as_it_is,
     ),
     Kind(
         name="friction grows, heavy joint, share of torque",

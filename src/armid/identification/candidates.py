@@ -24,6 +24,9 @@ SUSPECTED = (
     Family.TILT,
     Family.WEIGHT,
     Family.LENGTH,
+    Family.DIRECTION_GAIN,
+    Family.TURNING_GAIN,
+    Family.CROSSTALK,
     Family.DRIFT,
     Family.SLOW_DRIFT,
     Family.GAIN_DRIFT,
@@ -59,6 +62,9 @@ EXPERIMENTS = {
     Family.SLOW_DRIFT: "return to the same poses again and again during the recording",
     Family.GAIN_DRIFT: "let the arm warm up, and repeat the motion at the end of the recording",
     Family.FRICTION_DRIFT: "let the arm warm up, and repeat the motion at the end of the recording",
+    Family.DIRECTION_GAIN: "hold a weighed load on either side of the joint, and compare the two torques",
+    Family.TURNING_GAIN: "turn the joint to and fro slowly under a weighed load, so that its torque takes both signs both ways",
+    Family.CROSSTALK: "brake this joint, load the other one by hand, and read the torque of this one",
     Family.SPRING: "hold the joint still at both ends of its range, or take off cables and hoses",
 }
 """What would decide a fault of a family."""
@@ -102,7 +108,7 @@ def together(item: Imperfection, size: float, more: float) -> float:
 
 def multiplies(item: Imperfection) -> bool:
     """Whether it multiplies what is recorded; a missing share of the weight is subtracted."""
-    return item.unit == "1" and item.family is not Family.WEIGHT
+    return item.unit == "1" and item.family not in (Family.WEIGHT, *MIXED)
 
 
 def possible_size(item: Imperfection, size: float) -> float:
@@ -126,6 +132,10 @@ def tied(energy: float, left: float, rest: float) -> bool:
 
 
 _OF_POSITION = (Family.POSITION_SINE, Family.POSITION_COSINE)
+
+MIXED = (Family.DIRECTION_GAIN, Family.TURNING_GAIN, Family.CROSSTALK)
+"""Families of torque sensors that read by direction, or what another joint carries: looked at beside gains and friction of the
+load, which are nearly the same where a torque has one sign, or two joints one axis."""
 
 CHANGES = (Family.GAIN_DRIFT, Family.FRICTION_DRIFT)
 """Families of something that is another at the end of a recording than at its begin."""

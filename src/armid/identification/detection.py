@@ -26,6 +26,7 @@ from armid.identification.candidates import (
     CHANGES,
     DRIFTS,
     EXPERIMENTS,
+    MIXED,
     SUSPECTED,
     Seen,
     possible_size,
@@ -61,9 +62,10 @@ tolerance, Coulomb friction that turns around late or early, and rotor inertias 
 torque that comes too early. With friction's own turning beside it, only smooth torque shows a delay: presliding, a velocity that
 was smoothed and what filters leave at reversals move the jump of Coulomb friction by tens of milliseconds on sound sensors."""
 
-_UNBOUNDED = (*DRIFTS, Family.REVERSAL, Family.ROTOR, Family.POSITION_SINE, Family.POSITION_COSINE)
+_UNBOUNDED = (*DRIFTS, Family.REVERSAL, Family.ROTOR, Family.POSITION_SINE, Family.POSITION_COSINE, Family.LOAD)
 """Beside a candidate these are as large as the rows say: a drift that was found, friction that turns around late, a rotor inertia
-that nobody knows, and beside a slow drift torque that goes with the position of the joint."""
+that nobody knows, beside a slow drift torque that goes with the position of the joint, and beside a sensor that reads by
+direction friction that grows with the load."""
 
 _LOOKED_AT = 5000
 """Samples of the training motion, spread evenly: residuals hold together for longer than that thins them out."""
@@ -132,8 +134,9 @@ def detect(
     reference = reference_of(train, as_it_is.estimate.standard, recorded_velocity=recorded_velocity)
     effects = torque_source(train).effects
     settled = {Family.GAIN: gains_known, Family.CLOCK: clock_known}
-    # The shape of a slow drift is found by itself, and what changes with time beside it.
-    families = [f for f in SUSPECTED if f not in (Family.SLOW_DRIFT, *CHANGES) and not settled.get(f, False)]
+    # The shape of a slow drift is found by itself, and what changes with time beside it; what mixes torques comes last.
+    apart = (Family.SLOW_DRIFT, *CHANGES, *MIXED)
+    families = [f for f in SUSPECTED if f not in apart and not settled.get(f, False)]
     candidates = imperfections(robot, effects, reference, families)
     rivals = tuple(i for i in imperfections(robot, effects, reference, _RIVALS) if i.scale in (0.0, 0.1))
     search = _Detector(
@@ -253,6 +256,7 @@ class _Detector:
         told = (s.whole(ordinary[s.item]) if s.item in ordinary else s for s in seen if s.item not in found)
         bound = (by_own_rows(s, noise) if s.item.family in CHANGES else s for s in told)
         rest = [rivals.get(s.item) or self._answered(s, energy) for s in bound]
+        rest += self._mixed(record, drifts, noise, before)
         # A length is undone in the description, and beside one that is wrong sensors are not what they seem.
         another = any(item.family is Family.LENGTH for item in found)
         certain = () if another else tuple(s for s in record.sizes if s.item not in {*doubtful, *ordinary})
@@ -280,6 +284,35 @@ class _Detector:
         )
         known = {drift.item.joint for drift in drifts if drift.item.family not in CHANGES}
         return [*seen, *(s for s in slow if s.item.family in CHANGES or s.item.joint not in known)], energy
+
+    def _mixed(
+        self, record: Imperfections, drifts: Sequence[Sized], noise: RowNoise, before: float
+    ) -> tuple[Fault, ...]:
+        """Sensors that read by direction, or what another joint carries, once everything else is undone; one for each joint.
+
+        Gains, friction that grows with the load and torque of the position look alike, and stand beside them; rows of a joint
+        count by how long its own residuals hold together. Found is the one that explains most, where its interval leaves what is
+        ordinary and it does so on other motion too.
+        """
+        effects = torque_source(self.train).effects
+        alike = imperfections(self.robot, effects, record.reference, (Family.GAIN, Family.LOAD))
+        alike = (*alike, *of_position(self.robot, record.reference))
+        candidates = imperfections(self.robot, effects, record.reference, MIXED)
+        seen, energy = self._scan(record, drifts, candidates, noise, alike)
+        seen = sorted(seen, key=lambda s: -s.taken)
+        out: dict[tuple[Family, int | None], Fault] = {}
+        for best in [s for s in seen if significant(s, energy, self._share)][:1]:
+            with_it = replace(record, sizes=(*record.sizes, Sized(best.item, best.size, nan)))
+            trial, quiet, left = self._settled(with_it, drifts, alike)
+            own = by_own_rows(left.whole(trial.sizes[-1].value), quiet)
+            change = float(np.exp(self._held_out_error(trial) - before)) - 1.0
+            beyond = abs(own.size) - own.half > own.item.tolerance
+            if beyond and abs(own.size) > FAULT_DEVIATIONS.value * left.deviation and not change >= 0.0:
+                found = self._fault(own, Answer.FOUND, explains=best.taken / energy, change=change)
+                out[best.item.family, best.item.joint] = found
+        for other in seen:
+            out.setdefault((other.item.family, other.item.joint), self._answered(by_own_rows(other, noise), energy))
+        return tuple(out.values())
 
     def _likeliest_drift(
         self, record: Imperfections, drifts: Sequence[Sized], best: Sequence[Seen], noise: RowNoise
@@ -469,7 +502,9 @@ class _Detector:
             size = together(item, possible_size(item, size), again.size)
         return trial, energy
 
-    def _settled(self, trial: Imperfections, drifts: Sequence[Sized]) -> tuple[Imperfections, RowNoise, Seen]:
+    def _settled(
+        self, trial: Imperfections, drifts: Sequence[Sized], rivals: Sequence[Imperfection] = ()
+    ) -> tuple[Imperfections, RowNoise, Seen]:
         """The trial with its last size as rows weighed by the noise of sound ones have it, that noise, and what is left of it.
 
         With the noise that the fault made its own joint hardly counted, and the others said how large it is.
@@ -477,7 +512,7 @@ class _Detector:
         item = trial.sizes[-1].item
         for _ in range(_STEPS):
             trial, noise = self._fitted(trial, drifts)
-            (left,), _ = self._scan(trial, drifts, (item,), noise)
+            (left,), _ = self._scan(trial, drifts, (item,), noise, rivals)
             size = trial.sizes[-1].value
             if not isfinite(left.deviation) or abs(left.size) < _WITHIN * left.deviation:
                 break
@@ -514,7 +549,7 @@ class _Detector:
         item, half = seen.item, seen.half
         delays = item.family in (Family.DELAY, Family.COMMON_DELAY)
         # A gain that the model holds is undone up to there; one that changes is not, and which one it fits is chance.
-        factor = 1.0 if item.family is Family.GAIN_DRIFT else FACTORS[-1]
+        factor = 1.0 if item.family in (Family.GAIN_DRIFT, *MIXED) else FACTORS[-1]
         limit = max(factor * item.tolerance, self.delay if delays else 0.0)
         # Beyond the limit without doubt, or likely so and what is wrong with the recording: a fault near the limit stays a note.
         doubt = half / NORMAL_95 if explains > self._share * FAULT_DECISIVE.value else half

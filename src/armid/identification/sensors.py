@@ -88,6 +88,7 @@ class Sized:
             "tolerance": self.item.tolerance,
             "scale": self.item.scale,
             "linear": list(self.item.linear),
+            "other": self.item.other,
             "value": self.value,
             "standard_deviation": self.standard_deviation,
         }
@@ -102,6 +103,7 @@ class Sized:
             tolerance=float(values["tolerance"]),
             scale=float(values["scale"]),
             linear=tuple(values["linear"]),
+            other=values.get("other"),
         )
         deviation = values["standard_deviation"]  # null where nobody knows, as of a sensor file
         return Sized(item, float(values["value"]), nan if deviation is None else float(deviation))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import permutations
 
 import numpy as np
 
@@ -45,6 +46,12 @@ class Family(StrEnum):
     """Torque gain that grows by this share from the begin of a recording to its end, per joint: a sensor that warms up."""
     FRICTION_DRIFT = "friction-drift"
     """Friction that grows by this much from the begin of a recording to its end, at the largest speed [N m or N], per joint."""
+    DIRECTION_GAIN = "direction-gain"
+    """Torque gain of positive torque beyond that of negative torque, a share, per joint."""
+    TURNING_GAIN = "turning-gain"
+    """Torque gain while a joint turns forward beyond that while it turns back, a share, per joint."""
+    CROSSTALK = "crosstalk"
+    """Share of another joint's torque that a joint's sensor reads beside its own."""
     SPRING = "spring"
     """Torque per angle that pulls a joint back [N m/rad or N/m]: a cable, a balancer, a hose."""
     ASYMMETRIC = "asymmetric"
@@ -104,6 +111,9 @@ KINDS: dict[Family, FamilyKind] = {
     Family.SLOW_DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=True, aliases=False, recurs=False),
     Family.GAIN_DRIFT: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=False, recurs=False),
     Family.FRICTION_DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False, recurs=False),
+    Family.DIRECTION_GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=False, recurs=False),
+    Family.TURNING_GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=False, recurs=False),
+    Family.CROSSTALK: FamilyKind(tolerance=0.02, unit="1", sensors=True, aliases=True, recurs=False),
     Family.SPRING: FamilyKind(tolerance=0.05, unit="stiffness", sensors=False, aliases=True, recurs=False),
     Family.ASYMMETRIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
     Family.QUADRATIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
@@ -130,6 +140,12 @@ _PRISMATIC_ZERO = 0.001
 _DRAWN = 0.001
 """[m]: descriptions are rounded to millimetres; of a short way that is more than its share."""
 
+_FELT = 0.05
+"""Share of a joint's own torque that torque of another may add before it matters: that of a drift."""
+
+_MOST_CROSSTALK = 0.2
+"""Share of another joint's torque beyond which nothing is crosstalk; where less could not matter, a pair is no candidate."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imperfection:
@@ -146,6 +162,7 @@ class Imperfection:
             Coulomb friction and offset stay what they are without it.
         waves: of a slow drift: half waves over the recording that it is made of, the k-th times cos(k pi elapsed), k from 1;
             without any it swings once.
+        other: of crosstalk: the joint whose torque is read too, 0-based.
     """
 
     family: Family
@@ -156,6 +173,7 @@ class Imperfection:
     scale: float = 0.0
     linear: tuple[float, ...] = ()
     waves: tuple[float, ...] = ()
+    other: int | None = None
 
     def name(self, joints: Sequence[str]) -> str:
         """Such as `gain of joint4`."""
@@ -243,6 +261,8 @@ def _of_family(family: Family, robot: Robot, reference: ColumnReference) -> list
             )
             for j in felt_ways(robot)
         ]
+    if family is Family.CROSSTALK:
+        return _crosstalk(robot, reference)
     out: list[Imperfection] = []
     for j, joint in enumerate(robot.joints):
         prismatic = joint.kind is JointKind.PRISMATIC
@@ -262,4 +282,21 @@ def _of_family(family: Family, robot: Robot, reference: ColumnReference) -> list
             Imperfection(family=family, joint=j, unit=unit, tolerance=max(tolerance, 1e-12), scale=scale)
             for scale in scales
         ]
+    return out
+
+
+def _crosstalk(robot: Robot, reference: ColumnReference) -> list[Imperfection]:
+    """Of every joint whose sensor could feel another's torque: torques of joints that turn alone, forces of those that slide.
+
+    The ordinary share is that of a sensor, or what is as little of the joint's own torque as other things that are ordinary.
+    """
+    out = []
+    for j, i in permutations(range(robot.n_joints), 2):
+        share = _FELT * float(reference.size[j]) / max(float(reference.size[i]), 1e-12)
+        tolerance = max(KINDS[Family.CROSSTALK].tolerance, share)
+        if tolerance <= _MOST_CROSSTALK and robot.joints[i].kind is robot.joints[j].kind:
+            part = f"from {robot.joint_names[i]}"
+            out.append(
+                Imperfection(family=Family.CROSSTALK, joint=j, part=part, unit="1", tolerance=tolerance, other=i)
+            )
     return out

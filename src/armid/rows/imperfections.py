@@ -173,6 +173,14 @@ class Columns:
             self._friction[j, within] = columns
         return self._friction[j, within]
 
+    def _mixed(self, item: Imperfection, j: int) -> FloatArray:
+        """What a sensor reads that mixes torques: of either sign, of either way of turning, or of another joint."""
+        torque = self.torque[:: self._m.every]
+        if item.other is not None:
+            return np.asarray(torque[:, item.other])
+        own = torque[:, j]
+        return 0.5 * (np.abs(own) if item.family is Family.DIRECTION_GAIN else self._direction[:, j] * own)
+
     def _on_one_joint(self, item: Imperfection, j: int) -> FloatArray:
         v, way = self._speed[:, j], self._direction[:, j]
         match item.family:
@@ -182,6 +190,8 @@ class Columns:
                 return -self._rate_of_change(self.torque[:, j])[:: self._m.every]
             case Family.DRIFT | Family.SLOW_DRIFT | Family.GAIN_DRIFT | Family.FRICTION_DRIFT:
                 return self._changing(item, j)
+            case Family.DIRECTION_GAIN | Family.TURNING_GAIN | Family.CROSSTALK:
+                return self._mixed(item, j)
             case Family.SPRING:
                 return self._x[:, j]
             case Family.ASYMMETRIC:
