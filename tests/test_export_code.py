@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import armid
 from armid.export.source_code import Language, source_code
 from armid.kernels import dynamics
 from armid.robot import Robot
@@ -89,6 +90,20 @@ def test_c(robot: Robot, state: tuple[np.ndarray, ...], tmp_path: Path) -> None:
         getattr(code, f"arm_{name}")(*pointers)
         found[name] = out
     check(robot, state, found)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler on this machine")
+def test_c_at_two_thousand_states(robot: Robot, tmp_path: Path) -> None:
+    written(source_code(robot, Language.C), tmp_path)
+    library = tmp_path / "arm.so"
+    subprocess.run(["cc", "-O2", "-std=c99", "-shared", "-fPIC", "-o", library, tmp_path / "arm.c", "-lm"], check=True)
+    torque = ctypes.CDLL(str(library)).arm_torque
+    rng = np.random.default_rng(4)
+    q, qd, qdd = (rng.uniform(-size, size, (2000, robot.n_joints)) for size in (np.pi, 4.0, 20.0))
+    expected, found = armid.inverse_dynamics(robot, q, qd, qdd, drives=True), np.zeros(q.shape)
+    for row in range(len(q)):
+        torque(*(ctypes.c_void_p(x[row].ctypes.data) for x in (q, qd, qdd, found)))
+    assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
 
 
 @pytest.mark.skipif(shutil.which("octave-cli") is None, reason="GNU Octave is not installed")

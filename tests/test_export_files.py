@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +17,13 @@ from armid.errors import InputError
 from armid.export import export as module
 from armid.export.export import UNVALIDATED, Format, Parameters, export_result, merely_described
 from armid.export.gate import RELOAD_TOLERANCE, ExportRefusedError, ReloadError, reload_checks
+from armid.export.losses import listed
 from armid.identification.records import EssentialChoice
 from armid.identification.result import Result, load_result
+from armid.identification.sensors import Imperfections, Sized
 from armid.kernels.dynamics import inverse_dynamics
 from armid.robot.load import load_robot
+from armid.rows.imperfections import ColumnReference, Family, Imperfection
 from support.identified import URDF, trusted, untrusted, urdf_file, without_file
 
 ALL = list(Format)
@@ -239,3 +243,57 @@ def test_a_mass_that_the_data_leave_open_by_more_than_itself_is_named() -> None:
         spread[k] = width * c.values[k]
         loose = replace(result, consistent=replace(c, data_share=share, standard_deviations=spread))
         assert any(line.startswith("masses: the data leave link3.mass") for line in merely_described(loose)) is named
+
+
+def test_what_no_file_could_have_is_to_know_and_not_a_loss_of_the_format(tmp_path: Path) -> None:
+    result = trusted()
+    sizes = tuple(
+        Sized(Imperfection(family=family, joint=1, unit="1", tolerance=0.05), 0.1, 0.01)
+        for family in (Family.GAIN, Family.POSITION_SINE)
+    )
+    reference = ColumnReference.without_model(3, recorded_velocity=False)
+    first = Imperfections(joints=result.robot.joint_names, sizes=sizes[:1], reference=reference)
+    found = replace(first, sizes=sizes[1:], before=first)
+    share = np.array(result.consistent.data_share)
+    share[0] = 0.0
+    result = replace(result, imperfections=found, consistent=replace(result.consistent, data_share=share))
+    done = export_result(result, Format.URDF, tmp_path)
+    text, screen = done.files[0].read_text(), done.lines()
+    for words, lost in (
+        ("torque offsets (", True),
+        ("torque of these families subtracted", True),
+        ("recorded with these errors of the sensors, undone", False),
+        ("no data for ", False),
+    ):
+        assert sum(words in line for line in text.splitlines()) == 1, words
+        assert f"{'Missing' if lost else 'To know'}: {words}" in text
+        assert any(line.startswith(f"{'not in this format' if lost else 'to know'}: {words}") for line in screen)
+        assert any(line.startswith(words) for line in done.missing)  # all of them, for programs
+        assert any(line.startswith(words) for line in done.as_dict()["to_know"]) is not lost
+
+
+def test_long_lists_of_names_say_how_many_more_there_are() -> None:
+    assert listed(["a", "b"]) == "a, b"
+    assert listed([str(i) for i in range(8)]).endswith("6, 7")
+    assert listed([str(i) for i in range(42)]) == "0, 1, 2, 3, 4, 5, 6, 7 and 34 more"
+
+
+def test_a_folder_that_cannot_be_written_and_a_file_of_someone_else_are_one_clear_line(tmp_path: Path) -> None:
+    done = export_result(trusted(), Format.C, tmp_path / "own")
+    assert export_result(trusted(), Format.C, tmp_path / "own").files == done.files  # our own file, as we left it
+    done.files[0].write_text("int mine;")
+    with pytest.raises(InputError) as refused:
+        export_result(trusted(), Format.C, tmp_path / "own")
+    assert done.files[0].name in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert done.files[0].read_text() == "int mine;"
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"^[^\n]*file[^\n]*cannot be written[^\n]*$"):
+        export_result(trusted(), Format.C, tmp_path / "file" / "below")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser writes into read-only folders")
+def test_a_read_only_folder_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "shut").mkdir(mode=0o555)
+    with pytest.raises(InputError, match=r"^[^\n]*shut[^\n]*cannot be written: Permission denied[^\n]*$"):
+        export_result(trusted(), Format.C, tmp_path / "shut")

@@ -143,6 +143,15 @@ def test_an_arm_that_cannot_move_is_refused():
     robot = pendulum()
     with pytest.raises(RobotError, match=r"'arm'.*no inertial"):
         build_plant(replace(robot, links=(Link("arm"),)))
+    three = tuple(replace(joint, name=name) for joint in robot.joints for name in ("a", "b", "c"))
+    known = robot.links[0]
+    for links, words in (
+        ((Link("x"), known, Link("z")), r"links 'x', 'z': have no inertial parameters; 1 of the 3 .*rotor_ratio="),
+        ((known, Link("y"), replace(known, name="z")), r"link 'y': has no inertial parameters; 2 of the 3"),
+        ((Link("x"), Link("y"), Link("z")), r"links 'x', 'y', 'z': have no inertial .*no link .*--record tracker"),
+    ):
+        with pytest.raises(RobotError, match=words):
+            build_plant(replace(robot, joints=three, links=links))
     with pytest.raises(RobotError, match=r"not positive definite.*arm"):
         build_plant(robot.with_inertial([2.0, 0, 0, 0, -0.5, 0, 0, 0.1, 0, 0.1]))
     with pytest.raises(RobotError, match="moves no mass"):

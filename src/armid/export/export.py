@@ -15,7 +15,7 @@ from armid.export.formats import CODE, SUFFIXES, CodeContent, Format, What
 from armid.export.gate import ExportRefusedError, Reload, SealBrokenError, reload_checks
 from armid.export.joint_properties import joint_properties
 from armid.export.judged import FileErrors, FileRefusedError, drives_of, file_errors
-from armid.export.losses import HELD, PLAIN_URDF, losses
+from armid.export.losses import HELD, PLAIN_URDF, listed, losses, to_know
 from armid.export.mjcf import mjcf_text
 from armid.export.mjcf_drives import mjcf_drives
 from armid.export.refit import without_offsets
@@ -46,9 +46,10 @@ class Export:
     Args:
         files: all of them; the first is the main one.
         verdict: of the result.
-        missing: what the format cannot hold, in words.
+        missing: what the file does not have, in words.
         reloads: programs that read the file back, with the largest relative difference of torques.
         errors: held-out torque error of the file as read back; None without held-out motion, and for JSON, which holds the model.
+        to_know: those of `missing` that are no loss of the format: no file of this result has them.
     """
 
     files: tuple[Path, ...]
@@ -56,6 +57,7 @@ class Export:
     missing: tuple[str, ...]
     reloads: tuple[Reload, ...]
     errors: FileErrors | None = None
+    to_know: tuple[str, ...] = ()
 
     def lines(self) -> tuple[str, ...]:
         """For people."""
@@ -63,7 +65,7 @@ class Export:
             *(f"wrote {file}" for file in self.files),
             *(check.words() for check in self.reloads),
             *(() if self.errors is None else self.errors.lines()),
-            *(f"not in this format: {line}" for line in self.missing),
+            *(f"{'to know' if line in self.to_know else 'not in this format'}: {line}" for line in self.missing),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -73,6 +75,7 @@ class Export:
             "files": self.files,
             "verdict": self.verdict,
             "missing": self.missing,
+            "to_know": self.to_know,
             "held_out": None if self.errors is None else self.errors.as_dict(),
             "reloads": {check.program: check.difference for check in self.reloads},
         }
@@ -119,7 +122,7 @@ def export_result(
         raise ExportRefusedError(reduced.reasons)
     robot = chosen_robot(result, parameters) if reduced is None else reduced.robot
     dropped = losses(result, robot, target)
-    lost = (*dropped, *merely_described(result))
+    lost, known = dropped, (*to_know(result, target), *merely_described(result))
     written = _written(result, robot, target)
     # Holding torque alone says nothing about the torque of a motion.
     judged = parameters is Parameters.CONSISTENT and content.what is not What.GRAVITY
@@ -133,11 +136,12 @@ def export_result(
         raise FileRefusedError(target.value, worse, dropped, offsets=bool(robot.drive("offset").any()))
     marked = result.verdict != "trusted" or bool(worse) or (reduced is not None and bool(reduced.reasons))
     stem = (name or _safe_name(result.described.name)) + (f"_{UNVALIDATED}" if marked else "")
-    parts = () if target is not Format.URDF else _lightened(result, written)
+    known = (*known, *(() if target is not Format.URDF else _lightened(result, written)))
     comments = [
         *_comments_for(result, parameters, errors),
         *(() if reduced is None else (f"{reduced.words}.", *(f"{UNVALIDATED}: {r}" for r in reduced.reasons))),
-        *(f"Missing: {text}." for text in (*lost, *parts)),
+        *(f"Missing: {text}." for text in lost),
+        *(f"To know: {text}." for text in known),
     ]
     texts, reloads = _rendered(result, robot, target, stem, comments, written, content)
     for taken in set(texts) & set(RESULT_FILES):
@@ -146,7 +150,8 @@ def export_result(
     kind = f"export {target} {stem}" + ("" if content.what is What.MODEL else f" {content.what}")
     with answer_folder(folder, kind):
         files = tuple(write_text(folder / name, text) for name, text in texts.items())
-    return Export(files=files, verdict=result.verdict, missing=(*lost, *parts), reloads=reloads, errors=errors)
+    missing = (*lost, *known)
+    return Export(files=files, verdict=result.verdict, missing=missing, reloads=reloads, errors=errors, to_know=known)
 
 
 _WITHOUT_OFFSETS = (
@@ -222,9 +227,7 @@ def _lightened(result: Result, text: str) -> tuple[str, ...]:
     ]
     if not lighter:
         return ()
-    return (
-        f"the described mass of {', '.join(lighter)}: the identified link is lighter than its parts, which were scaled down",
-    )
+    return (f"parts off the arm made lighter, since the identified link is lighter than they were: {listed(lighter)}",)
 
 
 def export_file(result: Result, path: Path, *, force: bool = False) -> Export:
@@ -262,11 +265,11 @@ def merely_described(result: Result) -> tuple[str, ...]:
             listed = ", ".join(
                 f"{joint} {value:.6g}" for joint, value in zip(result.robot.joint_names, values, strict=True)
             )
-            out.append(f"identified {words}: the description's own stands here ({listed})")
+            out.append(f"no identified {words}: the description's own stands here ({listed})")
     by = zip(result.consistent.names, result.consistent.determined_by, strict=True)
     prior = [name for name, source in by if source == "prior"]
     if prior:
-        out.append(f"data for {len(prior)} parameters, which regularisation alone determines: {', '.join(prior)}")
+        out.append(f"no data for {len(prior)} parameters, which regularisation alone determines: {', '.join(prior)}")
     loose = [row.name for row in result.standard_parameters if _is_loose_mass(row)]
     if loose:
         out.append(f"masses: the data leave {', '.join(loose)} open by more than their own size, regularisation chose")
@@ -290,8 +293,6 @@ def _comments_for(result: Result, parameters: Parameters, errors: FileErrors | N
     lines = [f"Identified by armid {version}".rstrip() + f"; {parameters} parameters; verdict: {result.verdict}."]
     if result.verdict != "trusted":
         lines += [f"{UNVALIDATED}: do not use on a robot.", *(f"{UNVALIDATED}: {reason}" for reason in result.reasons)]
-    if result.imperfections is not None:
-        lines += [f"{line[0].upper()}{line[1:]}; not in this file." for line in result.imperfections.sentences()]
     if errors is not None:
         lines += [f"{line[0].upper()}{line[1:]}." for line in errors.lines()]
         lines += [f"{UNVALIDATED}: {j.name} is predicted worse than by the description." for j in errors.worse]

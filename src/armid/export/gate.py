@@ -45,6 +45,14 @@ class ReloadError(ArmidError):
     """An exported file that another program reads differently."""
 
 
+class _UnreadableError(ReloadError):
+    """A text that another program does not read at all, and why in its own words."""
+
+    def __init__(self, program: str, why: str) -> None:
+        self.why = " ".join(why.split())
+        super().__init__(f"{program} refuses the exported file: {self.why}")
+
+
 @dataclass(frozen=True, slots=True)
 class Reload:
     """One program that read the file back.
@@ -95,10 +103,10 @@ def reload_checks(robot: Robot, text: str, *, mjcf: bool, original: str = "") ->
     for program, reader in readers.items():
         try:
             torque = reader(text)
-        except ReloadError as refusal:
-            if not _refused(reader, original, str(refusal)):
+        except _UnreadableError as refusal:
+            if not _refused(reader, original, refusal.why):
                 raise
-            checks.append(Reload(program, float("nan"), str(refusal)))
+            checks.append(Reload(program, float("nan"), refusal.why))
             continue
         if torque is not None:
             checks.append(Reload(program, largest_difference(robot, torque)))
@@ -116,8 +124,8 @@ def _refused(reader: Callable[[str], Torque | None], original: str, why: str) ->
         return False
     try:
         reader(original)
-    except ReloadError as before:
-        return str(before) == why
+    except _UnreadableError as before:
+        return before.why == why
     return False
 
 
@@ -154,7 +162,7 @@ def _mujoco_torque(robot: Robot, text: str, gravity: FloatArray) -> Torque:
     try:
         model = mujoco.MjModel.from_xml_string(_without_shapes(text))
     except ValueError as error:
-        raise ReloadError(f"MuJoCo refuses the exported file: {' '.join(str(error).split())}") from None
+        raise _UnreadableError("MuJoCo", str(error)) from None
     model.opt.gravity[:] = gravity
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
     model.dof_damping[:] = 0.0
@@ -188,7 +196,7 @@ def _pinocchio_torque(robot: Robot, text: str, gravity: FloatArray) -> Torque | 
     try:
         model = pin.buildModelFromXML(_without_shapes(text))
     except ValueError as error:
-        raise ReloadError(f"Pinocchio refuses the exported file: {error}") from None
+        raise _UnreadableError("Pinocchio", str(error)) from None
     model.gravity.linear = np.array(gravity)
     data = model.createData()
     neutral = pin.neutral(model)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from armid.export.formats import Format
 from armid.identification.result import Result
+from armid.identification.sensors import Imperfections
 from armid.parameters.effects import TorqueSide
 from armid.robot.robot import Robot
+from armid.rows.imperfections import KINDS
 
 HELD: dict[Format, tuple[str, ...]] = {
     Format.URDF: ("rotor_inertia", "viscous", "coulomb"),
@@ -34,8 +39,24 @@ def losses(result: Result, robot: Robot, target: Format) -> tuple[str, ...]:
         *_not_in_format(robot, target),
         *_friction_lost(result, target),
         *_beside_lost(result, target),
-        *_links_unknown(result),
     )
+
+
+def to_know(result: Result, target: Format) -> tuple[str, ...]:
+    """What a reader of any file of this result should know, though the format drops nothing by it.
+
+    Args:
+        result: of the identification.
+        target: the format; JSON holds errors of the sensors by their sizes.
+    """
+    undone = () if target is Format.JSON or result.imperfections is None else _undone(result.imperfections)
+    return (*undone, *_links_unknown(result))
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """The first few names, and how many more there are."""
+    left = len(names) - most
+    return ", ".join(names[:most]) + (f" and {left} more" if left > 0 else "")
 
 
 def _not_in_format(robot: Robot, target: Format) -> tuple[str, ...]:
@@ -50,8 +71,7 @@ def _not_in_format(robot: Robot, target: Format) -> tuple[str, ...]:
 
 def _offsets(robot: Robot) -> str:
     """Which joints have one."""
-    names = [joint.name for joint in robot.joints if joint.drive.offset != 0.0]
-    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return listed([joint.name for joint in robot.joints if joint.drive.offset != 0.0])
 
 
 def _not_in_urdf(robot: Robot) -> tuple[str, ...]:
@@ -89,14 +109,25 @@ def _friction_lost(result: Result, target: Format) -> tuple[str, ...]:
 
 
 def _beside_lost(result: Result, target: Format) -> tuple[str, ...]:
-    """What the model has beside bodies and linear friction, which only our JSON holds."""
+    """What the model has beside bodies and linear friction, which only our JSON holds; errors of the sensors are none of it."""
     if target is Format.JSON or result.imperfections is None:
         return ()
-    return result.imperfections.sentences()
+    undone = _undone(result.imperfections)
+    return tuple(line for line in result.imperfections.sentences() if line not in undone)
+
+
+def _undone(found: Imperfections) -> tuple[str, ...]:
+    """The errors of the sensors alone: they belong to the recordings, and the arm does not have them."""
+    return _of_sensors(found).sentences()
+
+
+def _of_sensors(found: Imperfections) -> Imperfections:
+    sizes = tuple(sized for sized in found.sizes if KINDS[sized.item.family].sensors)
+    return replace(found, sizes=sizes, before=None if found.before is None else _of_sensors(found.before))
 
 
 def _links_unknown(result: Result) -> tuple[str, ...]:
     """Said when the links' values in a file are not this result's: motor less joint torque is about the drives alone."""
     if result.effects.torques is not TorqueSide.DIFFERENCE:
         return ()
-    return ("identified links: motor less joint torque says nothing of them, the description's own stand here",)
+    return ("no identified links: motor less joint torque says nothing of them, the description's own stand here",)

@@ -63,13 +63,26 @@ def _add_joint(body: Any, joint: Joint, name: str) -> None:
 def inertial_of(robot: Robot, i: int) -> FloatArray:
     ten = robot.links[i].inertial
     if ten is None:
-        raise RobotError(
-            f"link {robot.links[i].name!r}",
-            "has no inertial parameters",
-            "a moving arm needs mass and inertia: <inertial> in a URDF, `inertial:` in a robot YAML; "
-            "`armid simulate --record tracker` measures poses without them",
-        )
+        raise _without_inertia(robot)
     return ten
+
+
+def _without_inertia(robot: Robot) -> RobotError:
+    """Every link that needs values, not the first alone, and what can be done without them."""
+    bare = [repr(link.name) for link in robot.links if link.inertial is None]
+    one = len(bare) == 1
+    where, problem = f"link{'' if one else 's'} {', '.join(bare)}", f"{'has' if one else 'have'} no inertial parameters"
+    wanted = "a moving arm needs mass and inertia: <inertial> in a URDF, `inertial:` in a robot YAML; "
+    if len(bare) == robot.n_joints:
+        every = "; no link that moves has any" if not one else ""
+        return RobotError(
+            where, problem + every, wanted + "`armid simulate --record tracker` measures poses without them"
+        )
+    rest = f"; {robot.n_joints - len(bare)} of the {robot.n_joints} links that move have them"
+    way_out = (
+        "`armid simulate`, and `rotor_ratio=` of `armid.simulate`, take these links as without mass on assumed rotors"
+    )
+    return RobotError(where, problem + rest, wanted + way_out)
 
 
 def centre_and_moments(ten: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
