@@ -10,7 +10,7 @@ import pytest
 from armid.arrays import FloatArray
 from armid.estimation.recording import rows_of
 from armid.estimation.run import Run
-from armid.identification.motion import SoughtWindows, at_rest, beyond_static, largest_speeds, windows_of
+from armid.identification.motion import SoughtWindows, at_rest, beyond_static, largest_speeds, on_grid, windows_of
 from armid.identification.pipeline import run_identification
 from armid.identification.settings import Identification
 from armid.logs import Channel, Log
@@ -30,9 +30,9 @@ def course(seed: int, seconds: float = 20.0, joints: int = 3) -> FloatArray:
     return np.sin(np.outer(t, w)) @ a + np.cos(np.outer(t, w)) @ b
 
 
-def repeated_share(known: FloatArray, tested: FloatArray) -> float:
-    sought = SoughtWindows.among(windows_of(RATE, tested), known.min(axis=0), known.max(axis=0))
-    return float(np.mean(sought.within(RATE, known))) if sought.windows else np.nan
+def repeated_share(known: FloatArray, tested: FloatArray, *, rate: float = RATE) -> float:
+    sought = SoughtWindows.among(windows_of(on_grid(rate, tested)), known.min(axis=0), known.max(axis=0))
+    return float(np.mean(sought.within(on_grid(RATE, known)))) if sought.windows else np.nan
 
 
 def test_a_motion_recorded_again_repeats_and_another_one_does_not() -> None:
@@ -46,6 +46,16 @@ def test_a_motion_recorded_again_repeats_and_another_one_does_not() -> None:
     half = np.concatenate([first[:1000], course(2)[:1000]])
     assert repeated_share(first, half) == pytest.approx(0.5, abs=0.15)
     assert np.isnan(repeated_share(first, np.zeros((500, 3))))
+
+
+@pytest.mark.parametrize("rate", [RATE / 2, RATE / 3, 1.25 * RATE, 0.77 * RATE, 31.0])
+def test_a_motion_at_another_rate_is_the_same_motion(rate: float) -> None:
+    first = course(1)
+    own = np.arange(len(first)) / RATE
+    times = np.arange(0.0, own[-1], 1.0 / rate) + 0.3 / rate
+    again = np.column_stack([np.interp(times, own, joint) for joint in first.T])
+    assert repeated_share(first, again, rate=rate) == 1.0
+    assert repeated_share(first, again, rate=1.5 * rate) == 0.0  # played faster it is another one
 
 
 def resting_run(coulomb: float, held: float) -> tuple[Run, FloatArray]:

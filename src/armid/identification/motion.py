@@ -29,8 +29,10 @@ _WINDOW_SECONDS = 2.0
 _WINDOW_POINTS = 20
 _MOST_WINDOWS = 40
 _MOST_OFFSETS = 20_000
-_FINEST_HZ = 50.0
-"""Of the grid on which motions are laid over each other: at 2 rad/s half a step is 0.02 rad."""
+_GRID_HZ = 50.0
+"""Of the grid on which motions are laid over each other, whatever their own rates: at 2 rad/s half a step is 0.02 rad."""
+_STEP = round(_WINDOW_SECONDS * _GRID_HZ / _WINDOW_POINTS)
+"""Of that grid between two points of a window: the same time in every motion, or one motion at two rates is two motions."""
 
 Mask = npt.NDArray[np.bool_]
 
@@ -166,7 +168,7 @@ class MotionSums:
         q, qd = run.inputs[:, :n], run.inputs[:, n : 2 * n]
         self._low, self._high = np.minimum(self._low, q.min(axis=0)), np.maximum(self._high, q.max(axis=0))
         self._speed = np.maximum(self._speed, np.abs(qd).max(axis=0))
-        self._windows += [window for rate, course in _courses(run, n) for window in windows_of(rate, course)]
+        self._windows += [window for course in _courses(run, n) for window in windows_of(course)]
 
     def merge(self, other: MotionSums) -> None:
         """Those of further runs."""
@@ -208,22 +210,31 @@ class MotionSums:
         return float(np.mean(gathered(runs, sought, _either))) if len(runs) and sought.windows else nan
 
 
-def windows_of(rate: float, course: FloatArray) -> list[FloatArray]:
+def on_grid(rate: float, course: FloatArray) -> FloatArray:
+    """A course between its own samples, at the times on which all motions are compared, shape [n_times, n_joints].
+
+    Args:
+        rate: of the course [Hz].
+        course: positions, shape [n_samples, n_joints].
+    """
+    own = np.arange(len(course)) / rate
+    times = np.arange(int((len(course) - 1) * _GRID_HZ / rate + 1e-9) + 1) / _GRID_HZ
+    return np.column_stack([np.interp(times, own, joint) for joint in course.T])
+
+
+def windows_of(course: FloatArray) -> list[FloatArray]:
     """Evenly placed windows of a course, shape [points, n_joints] each.
 
     Args:
-        rate: [Hz].
-        course: positions, shape [n_samples, n_joints].
+        course: positions, see `on_grid`.
     """
-    step = max(1, round(_WINDOW_SECONDS * rate / _WINDOW_POINTS))
-    length = step * _WINDOW_POINTS
-    return [np.array(course[start : start + length : step]) for start in range(0, len(course) - length + 1, length)]
+    length = _STEP * _WINDOW_POINTS
+    return [np.array(course[start : start + length : _STEP]) for start in range(0, len(course) - length + 1, length)]
 
 
-def _courses(run: Run, n: int) -> list[tuple[float, FloatArray]]:
-    """Rate [Hz] and positions of n joints of uniform stretches, no finer than windows are laid over each other."""
-    every = max(1, round(run.rate / _FINEST_HZ))
-    return [(run.rate / every, run.inputs[start:stop:every, :n]) for start, stop in run.segments]
+def _courses(run: Run, n: int) -> list[FloatArray]:
+    """Positions of n joints over uniform stretches, see `on_grid`."""
+    return [on_grid(run.rate, run.inputs[start:stop, :n]) for start, stop in run.segments if stop > start]
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,28 +263,26 @@ class SoughtWindows:
 
     def __call__(self, run: Run) -> Mask:
         """Which of them a run goes through."""
-        return _either([self.within(rate, course) for rate, course in _courses(run, len(self.span))])
+        return _either([self.within(course) for course in _courses(run, len(self.span))])
 
-    def within(self, rate: float, course: FloatArray) -> Mask:
-        """Which of them lie within a small distance of a stretch of a course; see `windows_of`."""
+    def within(self, course: FloatArray) -> Mask:
+        """Which of them lie within a small distance of a stretch of a course; see `on_grid`."""
         scaled = np.ascontiguousarray((course[:, self.telling] / self.span[self.telling]).T)
-        return np.array([_nearest(rate, scaled, window) < REPEAT_DISTANCE.value for window in self.windows])
+        return np.array([_nearest(scaled, window) < REPEAT_DISTANCE.value for window in self.windows])
 
 
 def _either(found: Sequence[Mask]) -> Mask:
     return np.asarray(np.any(found, axis=0))
 
 
-def _nearest(rate: float, course: FloatArray, window: FloatArray) -> float:
+def _nearest(course: FloatArray, window: FloatArray) -> float:
     """Largest distance of a window from the nearest stretch of a course, both scaled; infinite when none is near.
 
     Args:
-        rate: [Hz].
-        course: positions, shape [n_joints, n_samples].
+        course: positions on the grid, shape [n_joints, n_samples].
         window: shape [points, n_joints].
     """
-    step = max(1, round(_WINDOW_SECONDS * rate / _WINDOW_POINTS))
-    count = course.shape[1] - step * (len(window) - 1)
+    count = course.shape[1] - _STEP * (len(window) - 1)
     if count < 1:
         return np.inf
     starts = np.arange(0, count, max(1, -(-count // _MOST_OFFSETS)))
@@ -281,7 +290,7 @@ def _nearest(rate: float, course: FloatArray, window: FloatArray) -> float:
     for k, point in enumerate(window):
         # Joint by joint: most stretches are too far away in the first one already.
         for joint, place in zip(course, point, strict=True):
-            away = np.abs(joint[starts + k * step] - place)
+            away = np.abs(joint[starts + k * _STEP] - place)
             near = away < REPEAT_DISTANCE.value
             starts, worst = starts[near], np.maximum(worst[near], away[near])
             if not len(starts):
