@@ -180,6 +180,7 @@ def test_the_first_sketch_fits_an_arm_that_is_weak_and_narrow(name: str):
     except InputError:
         pytest.skip("example-robot-data is not installed")
     arm, settings = file.robot, DesignSettings()
+    assert arm is not None
     workshop = Workshop(excitation_problem(arm, settings, None)[0], families_of(arm, settings), 0)
     task = SearchState(budget=Budget(60.0), families=1).task()
     assert task is not None
