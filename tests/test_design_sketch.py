@@ -9,13 +9,17 @@ import pytest
 
 from armid.design.candidate import Work, Workshop
 from armid.design.design import design_motion
+from armid.design.room import easiest_centres, easiest_pose
 from armid.design.search import Budget, SearchState
 from armid.design.statement import DesignSettings, excitation_problem, families_of
 from armid.errors import InputError
 from armid.identifiability.smooth import SmoothCriterion
+from armid.kernels.evaluate import evaluate_rows
 from armid.motions.limits import InfeasibleError, motion_limits
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.rows.nominal_torque import NominalTorque
+from armid.studies.arms import package_arms
 
 
 def changed(arm: Robot, link: int, inertial: np.ndarray) -> Robot:
@@ -138,3 +142,48 @@ def test_of_certified_motions_the_asked_condition_number_itself_is_compared():
         assert task is not None
         found = workshop.do(task)
         assert bool(np.isclose(found.objective, np.log(found.condition_number), rtol=1e-12)) is compared
+
+
+class NarrowScene:
+    """A pair of neighbours that never parts by more than a centimetre, by a hair more the further the second joint leans."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def clearances(self, poses: np.ndarray) -> np.ndarray:
+        return 0.01 + 1e-4 * np.abs(poses[:, 1:2])
+
+
+def test_a_hair_of_clearance_does_not_outweigh_the_torque_of_a_pose():
+    problem = excitation_problem(load_robot("panda"), DesignSettings(), None)[0]
+    upright, leaning = np.array(problem.limits.middle), np.array(problem.limits.middle)
+    upright[1], leaning[1] = 0.0, 1.5
+    # The limit leaves a fifth of the torque in the leaning pose.
+    problem = replace(problem, scene=NarrowScene())  # type: ignore[arg-type]
+    x = np.hstack([leaning, np.zeros(14)])[None]
+    held = np.abs(evaluate_rows(NominalTorque(problem.robot), x)[0, :, 0])
+    torque = np.where(np.arange(7) == 1, held / 0.8, 1e3)
+    problem = replace(problem, limits=replace(problem.limits, torque=torque))
+    own, _ = easiest_centres(problem, np.array([leaning, upright]))
+    assert np.array_equal(own, upright)
+    assert np.array_equal(easiest_pose(problem, np.array([leaning, upright])), leaning)  # by metres alone
+    # A motion without any easy pose of its own is given one.
+    own, other = easiest_centres(problem, np.array([leaning]))
+    assert np.array_equal(own, leaning)
+    assert abs(other[1]) < 1.0
+
+
+@pytest.mark.parametrize("name", ["talos_left_arm.urdf", "pr2.urdf"])
+def test_the_first_sketch_fits_an_arm_that_is_weak_and_narrow(name: str):
+    try:
+        (file,) = [file for file in package_arms(name) if file.path.name == name]
+    except InputError:
+        pytest.skip("example-robot-data is not installed")
+    arm, settings = file.robot, DesignSettings()
+    assert arm is not None
+    workshop = Workshop(excitation_problem(arm, settings, None)[0], families_of(arm, settings), 0)
+    task = SearchState(budget=Budget(60.0), families=1).task()
+    assert task is not None
+    found = workshop.do(task)
+    assert found.feasible
+    assert found.start == task.start

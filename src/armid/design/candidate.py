@@ -13,7 +13,7 @@ from armid.arrays import FloatArray
 from armid.design.augmented import EXPLORE, POLISH, REPAIR, SKETCH, Schedule, minimised
 from armid.design.certificate import Certificate, certify
 from armid.design.excitation import ExcitationGrid, ExcitationProblem, analytic_bounds
-from armid.design.room import easiest_pose, free_poses
+from armid.design.room import easiest_centres, easiest_pose, free_poses
 from armid.identifiability.smooth import SmoothCriterion
 from armid.motions.basis import Basis, FourierBasis
 from armid.motions.fourier import FourierTrajectory
@@ -235,7 +235,7 @@ class Workshop:
         return best
 
     def drawn_in(self, candidate: Candidate, deadline: float) -> Candidate:
-        """The largest of several smaller copies of a motion that fits, around the easiest pose; itself when none does.
+        """The largest of several smaller copies of a motion that fits, around an easy pose; itself when none does.
 
         Sizes that do not fit at the instants of the grid are passed over: a certificate takes a thousand times as long.
         """
@@ -244,11 +244,13 @@ class Workshop:
         basis, found = self.bases[candidate.family], candidate
         grid = self.grid(candidate.family, FINE)
         poses = self.trajectory(candidate).sample(np.linspace(0.0, basis.period, FINE))[0]
-        centre = easiest_pose(self.problem, poses) if basis.start is None else None
+        centres = easiest_centres(self.problem, poses) if basis.start is None else (None,)
         for factor in _SMALLER:
-            smaller = shrunk(basis, candidate.coefficients, self.problem, factor, centre=centre)
-            if factor > _SMALLER[-1] and grid.probe(grid.variables(smaller)).violation > 0.0:
+            copies = [shrunk(basis, candidate.coefficients, self.problem, factor, centre=pose) for pose in centres]
+            missing = [grid.probe(grid.variables(copy)).violation for copy in copies]
+            if factor > _SMALLER[-1] and min(missing) > 0.0:
                 continue
+            smaller = copies[int(np.argmin(missing))]
             found = self.certified(replace(candidate, coefficients=smaller))
             if found.feasible or time.monotonic() > deadline:
                 break

@@ -6,6 +6,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.consistency.plausible import absurd_bodies
+from armid.design.certificate import CLEARANCE_TOLERANCE
 from armid.design.excitation import ExcitationProblem
 from armid.kernels.evaluate import evaluate_rows
 from armid.motions.limits import InfeasibleError
@@ -90,6 +91,30 @@ def easiest_pose(problem: ExcitationProblem, poses: FloatArray) -> FloatArray:
         poses = np.vstack([poses, _random_poses(problem, _FEW)])
         spare = _spare(problem, poses)
     return np.asarray(poses[np.argmax(spare)])
+
+
+_OTHERS = 200
+"""Random poses a motion may be drawn in around: as many as it has instants, so that asking takes a few hundredths of a second."""
+
+
+def easiest_centres(problem: ExcitationProblem, poses: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Poses to draw a motion in around, each of shape [n_joints]: the easiest of its own, and of many random ones.
+
+    Clearances count by what each pair can have at all: where neighbours never part by more than a centimetre, a tenth of a
+    millimetre would otherwise outweigh most of the torque, and a pose that can hardly be held be taken.
+
+    Args:
+        problem: what must be kept.
+        poses: of the motion, shape [n_poses, n_joints].
+    """
+    every = np.vstack([poses, _random_poses(problem, _OTHERS)])
+    spare = 1.0 - _holding_usage(problem, every).max(axis=1)
+    if len(problem.scene):
+        clearances = problem.scene.clearances(every)
+        most = np.clip(clearances.max(axis=0), CLEARANCE_TOLERANCE, _ROOMY)
+        spare = np.minimum(spare, (clearances / most).min(axis=1))
+    own, other = np.argmax(spare[: len(poses)]), len(poses) + np.argmax(spare[len(poses) :])
+    return every[own], every[other]
 
 
 _ROOMY = 0.1
