@@ -146,9 +146,7 @@ class BlockFactors:
         own: tuple[Effect, float],
     ) -> bool:
         """Whether a family pays beside those chosen and its rival, by the errors of the blocks without and with it."""
-        fall = errors - left
-        agree = AGREE * float(np.std(fall, ddof=1)) / np.sqrt(len(fall)) if len(fall) > 1 else 0.0
-        if left.sum() > PAYS * errors.sum() or fall.mean() <= agree:
+        if not falls(errors, left):
             return False
         if self.evidence([*chosen, own]) <= self.evidence(chosen):
             return False
@@ -218,6 +216,17 @@ class BlockFactors:
     def alone(self, column: int) -> tuple[float, float, float]:
         """One imperfection without any belief: its size, its deviation, and the squared error it takes away."""
         return self.whole.alone(column)
+
+
+def falls(errors: FloatArray, left: FloatArray) -> bool:
+    """Whether squared errors of blocks fall by enough to pay, and blocks agree that they do.
+
+    Args:
+        errors, left: without and with something, shape [n_blocks].
+    """
+    fall = errors - left
+    agree = AGREE * float(np.std(fall, ddof=1)) / np.sqrt(len(fall)) if len(fall) > 1 else 0.0
+    return bool(left.sum() <= PAYS * errors.sum() and fall.mean() > agree)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

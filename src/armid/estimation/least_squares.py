@@ -211,6 +211,8 @@ class _NoiseScale:
         self._counts = np.array([channel.count for channel in rows.channels])
         floor = noise_floor(rows)
         self._least = np.array([floor[name] for name in self.names])
+        place = {name: k for k, name in enumerate(self.names)}
+        self._far = np.array([place.get(channel.whole, k) for k, channel in enumerate(rows.channels)], dtype=np.intp)
 
     def groups(self, named: Mapping[str, str]) -> npt.NDArray[np.intp]:
         """Number of those that share one noise, by channel."""
@@ -218,10 +220,15 @@ class _NoiseScale:
         return np.array([first[named[name]] for name in self.names], dtype=np.intp)
 
     def noise(self, left: ChannelResiduals, group: npt.NDArray[np.intp]) -> FloatArray:
-        """Unbiased residual standard deviation of every channel, not below its floor: energy / (rows - leverage)."""
+        """Unbiased residual standard deviation of every channel, not below its floor: energy / (rows - leverage).
+
+        Near its reversals a channel is never quieter than far from them. A few rows there that the parameters happen to fit
+        would weigh more and more with every iteration, until they alone were fitted.
+        """
         energy = np.bincount(group, left.energies)
         freedom = np.maximum(np.bincount(group, self._counts - left.leverages), 1.0)
-        return np.maximum(np.sqrt(energy / freedom)[group], self._least)
+        sigmas = np.maximum(np.sqrt(energy / freedom)[group], self._least)
+        return np.maximum(sigmas, sigmas[self._far])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

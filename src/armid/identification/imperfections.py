@@ -16,7 +16,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.consistency.possible import PossibleBodies
-from armid.consistency.prior import nominal_prior, scaled_to_data
+from armid.consistency.prior import Prior, nominal_prior, scaled_to_data
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
 from armid.estimation.imperfections import (
@@ -130,11 +130,84 @@ class Weighed:
             counted by independent samples; None where no family pays.
         widening: what they, and those that may be there although they do not pay, add to the covariance of the base parameters,
             shape [r, r].
+        choice: that it came of.
     """
 
     found: Imperfections | None
     marginal: Information | None
     widening: FloatArray
+    choice: Choice
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Choice:
+    """Families that were chosen, and all that another choice among the same rows rests on.
+
+    Args:
+        robot, train, held_out, base, bodies: as for `weighed`.
+        information: of the training runs.
+        items: every imperfection that was tried.
+        reference, noise: where their columns are taken, and what rows weigh.
+        blocks: rows beside them.
+        effects: the imperfections by families.
+        chosen: effects with their factors, and the share of the error on blocks left out that remains with each.
+    """
+
+    robot: Robot
+    train: Sequence[Run]
+    held_out: Sequence[Run]
+    base: BaseParameters
+    bodies: PossibleBodies
+    information: Information
+    items: tuple[Imperfection, ...]
+    reference: ColumnReference
+    noise: RowNoise
+    blocks: BlockFactors
+    effects: tuple[Effect, ...]
+    chosen: tuple[tuple[Effect, float, float], ...]
+
+    @property
+    def picked(self) -> list[tuple[Effect, float]]:
+        """Effects with their factors."""
+        return [(effect, factor) for effect, factor, _ in self.chosen]
+
+    def sized(self) -> Weighed:
+        """How large they are together with possible bodies, and what is hidden beside them."""
+        effects = [self.tried_as(effect) for effect in self.effects]
+        hidden = self.blocks.hidden(effects, self.picked, _taken_away(self.train, self.base, self.items), UNRESOLVED)
+        if not self.chosen:
+            return Weighed(found=None, marginal=None, widening=hidden, choice=self)
+        held_out = (
+            RowsBeside(self.held_out, self.base, self.items).factor(self.reference, self.noise)
+            if len(self.held_out)
+            else None
+        )
+        uses = _uses(self.chosen, self.blocks, held_out)
+        found, marginal, wide = self.search(self.picked).run(self.reference, self.noise, uses)
+        return Weighed(found=found, marginal=marginal, widening=wide + hidden, choice=self)
+
+    def tried_as(self, effect: Effect) -> Effect:
+        """The effect as it was chosen, where it was."""
+        return next(
+            (
+                own
+                for own, _ in self.picked
+                if own.family == effect.family and np.array_equal(own.columns, effect.columns)
+            ),
+            effect,
+        )
+
+    def search(self, picked: Sequence[tuple[Effect, float]]) -> PossibleSizes:
+        """For the sizes of these."""
+        return PossibleSizes(
+            robot=self.robot,
+            information=self.information,
+            train=self.train,
+            base=self.base,
+            bodies=self.bodies,
+            items=tuple(self.items[k] for effect, _ in picked for k in effect.columns),
+            deviations=np.concatenate([np.empty(0), *(self.blocks.tolerances[e.columns] * f for e, f in picked)]),
+        )
 
 
 def weighed(
@@ -169,23 +242,21 @@ def weighed(
     noise = rows.noise(_beside_shapes(train, base, items, reference, rows.noise(estimate)))
     blocks = rows.blocks(reference, noise)
     effects = _effects(items, blocks)
-    chosen = blocks.choose(effects)
-    picked = [(effect, factor) for effect, factor, _ in chosen]
-    hidden = blocks.hidden(effects, picked, _taken_away(train, base, items), UNRESOLVED)
-    if not chosen:
-        return Weighed(found=None, marginal=None, widening=hidden)
-    uses = _uses(chosen, blocks, RowsBeside(held_out, base, items).factor(reference, noise) if len(held_out) else None)
-    search = _Search(
+    choice = Choice(
         robot=robot,
-        information=information,
         train=train,
+        held_out=held_out,
         base=base,
         bodies=bodies,
-        items=tuple(items[k] for effect, _ in picked for k in effect.columns),
-        deviations=np.concatenate([blocks.tolerances[e.columns] * f for e, f in picked]),
+        information=information,
+        items=tuple(items),
+        reference=reference,
+        noise=noise,
+        blocks=blocks,
+        effects=tuple(effects),
+        chosen=blocks.choose(effects),
     )
-    found = search.run(reference, noise, uses)
-    return replace(found, widening=found.widening + hidden)
+    return choice.sized()
 
 
 def reference_of(runs: Sequence[Run], standard: FloatArray, *, recorded_velocity: bool) -> ColumnReference:
@@ -493,7 +564,7 @@ def _error_on(factor: FloatArray, blocks: BlockFactors, chosen: Sequence[tuple[E
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Search:
+class PossibleSizes:
     """Sizes of the chosen imperfections together with possible bodies, by Gauss-Newton.
 
     Args:
@@ -511,8 +582,10 @@ class _Search:
     items: tuple[Imperfection, ...]
     deviations: FloatArray
 
-    def run(self, reference: ColumnReference, noise: RowNoise, uses: tuple[FamilyUse, ...]) -> Weighed:
-        """Sizes at which columns, bodies and sizes agree."""
+    def run(
+        self, reference: ColumnReference, noise: RowNoise, uses: tuple[FamilyUse, ...]
+    ) -> tuple[Imperfections, Information, FloatArray]:
+        """Sizes at which columns, bodies and sizes agree; Information without them; what they add to the base's covariance."""
         record = Imperfections(
             joints=tuple(self.train[0].channels),
             families=uses,
@@ -521,11 +594,11 @@ class _Search:
             rows_per_sample=noise.rows_per_sample,
         )
         blocks = RowsBeside(self.train, self.base, self.items).blocks(reference, noise, folds=1)
-        directions = self._resolved(blocks)
-        u = np.zeros(directions.shape[1])
+        directions = self.resolved(blocks.whole.factor)
+        u, prior = np.zeros(directions.shape[1]), self.prior(noise)
         for _ in range(_STEPS):
-            marginal, step = self._eliminated(blocks, directions, u)
-            standard = self._consistent(marginal, noise)
+            marginal, step = self.eliminated(blocks.whole.factor, directions, u)
+            standard = self.consistent(marginal, prior)
             change = step(self.base.values(standard))
             u = u + change
             record = self._recorded(record, directions @ u, standard)
@@ -536,9 +609,15 @@ class _Search:
                 break
         return self._final(record, blocks, directions, u)
 
-    def _resolved(self, blocks: BlockFactors) -> FloatArray:
-        """Directions of imperfections that the rows tell apart from bodies, per unit of belief, shape [m, directions]."""
-        R = blocks.whole.factor[self._b : -1, self._b : -1] * self.deviations
+    def resolved(self, factor: FloatArray) -> FloatArray:
+        """Directions of imperfections that the rows tell apart from bodies, per unit of belief, shape [m, directions].
+
+        Args:
+            factor: triangular, of the base parameters, these imperfections and the torque.
+        """
+        R = factor[self._b : -1, self._b : -1] * self.deviations
+        if not len(self.deviations):
+            return np.zeros((0, 0))
         _, s, Vt = np.linalg.svd(R)
         return self.deviations[:, np.newaxis] * Vt[: len(s)][s**2 >= UNRESOLVED].T
 
@@ -546,11 +625,17 @@ class _Search:
     def _b(self) -> int:
         return len(self.base)
 
-    def _eliminated(
-        self, blocks: BlockFactors, directions: FloatArray, u: FloatArray
+    def eliminated(
+        self, factor: FloatArray, directions: FloatArray, u: FloatArray
     ) -> tuple[Information, Callable[[FloatArray], FloatArray]]:
-        """Information over the standard parameters without the imperfections, and the step of u for given base parameters."""
-        T, b, m = blocks.whole.factor, self._b, len(u)
+        """Information over the standard parameters without the imperfections, and the step of u for given base parameters.
+
+        Args:
+            factor: as for `resolved`.
+            directions: of imperfections, shape [m, directions].
+            u: their sizes so far.
+        """
+        T, b, m = factor, self._b, len(u)
         Z = T[:, b:-1] @ directions
         rows = np.block(
             [
@@ -570,20 +655,25 @@ class _Search:
 
         return Information(self.base.parameters, (channel,), "marginal"), step
 
-    def _consistent(self, marginal: Information, noise: RowNoise) -> FloatArray:
-        """Standard parameters of possible bodies on these rows, with the prior of the fit."""
-        weights = dict(zip(self.train[0].channels, 1.0 / noise.sigma, strict=True))
-        prior = scaled_to_data(nominal_prior(self.robot, marginal.parameters), self.information.weighted(weights))
+    def consistent(self, marginal: Information, prior: Prior) -> FloatArray:
+        """Standard parameters of possible bodies on these rows."""
         units = torque_source(self.train).space.units
         return PossibleBodies(self.bodies.regulariser, self.bodies.bounds).values(marginal, units, prior)
+
+    def prior(self, noise: RowNoise) -> Prior:
+        """That of the fit."""
+        weights = dict(zip(self.train[0].channels, 1.0 / noise.sigma, strict=True))
+        return scaled_to_data(nominal_prior(self.robot, self.base.parameters), self.information.weighted(weights))
 
     def _recorded(self, record: Imperfections, values: FloatArray, standard: FloatArray) -> Imperfections:
         sizes = tuple(Sized(item, float(v), nan) for item, v in zip(self.items, values, strict=True))
         return replace(record, sizes=sizes, reference=replace(record.reference, standard=np.array(standard)))
 
-    def _final(self, record: Imperfections, blocks: BlockFactors, directions: FloatArray, u: FloatArray) -> Weighed:
+    def _final(
+        self, record: Imperfections, blocks: BlockFactors, directions: FloatArray, u: FloatArray
+    ) -> tuple[Imperfections, Information, FloatArray]:
         """At the last estimate: Information without the imperfections, their deviations, and what they add to others'."""
-        marginal, _ = self._eliminated(blocks, directions, u)
+        marginal, _ = self.eliminated(blocks.whole.factor, directions, u)
         R = blocks.whole.factor[self._b : -1, self._b : -1] @ directions
         covariance = directions @ np.linalg.inv(R.T @ R + np.eye(len(u))) @ directions.T
         shift = blocks.whole.base_given[:, :-1]
@@ -594,11 +684,8 @@ class _Search:
             replace(sized, standard_deviation=float(d)) for sized, d in zip(record.sizes, deviations, strict=True)
         )
         values = np.array([sized.value for sized in sizes])
-        return Weighed(
-            found=replace(record, sizes=sizes),
-            marginal=marginal,
-            widening=widening(shift, _taken_away(self.train, self.base, self.items), covariance, values),
-        )
+        wide = widening(shift, _taken_away(self.train, self.base, self.items), covariance, values)
+        return replace(record, sizes=sizes), marginal, wide
 
 
 def _taken_away(train: Sequence[Run], base: BaseParameters, items: Sequence[Imperfection]) -> FloatArray:

@@ -20,15 +20,17 @@ from armid.identification.aids import Aids, aids_of
 from armid.identification.candidates import position_faults
 from armid.identification.data import Data
 from armid.identification.doubts import freed, one_sided, paired_torque, perfected, suspected, with_method
-from armid.identification.faults import Fault
+from armid.identification.faults import Answer, Fault
 from armid.identification.fit import Fit, fitted
 from armid.identification.gains import DriveGains
 from armid.identification.gate import checks_of, with_suspects
 from armid.identification.gravity import GravityDirection, with_gravity
 from armid.identification.half_tick import HeldTorque
+from armid.identification.imperfections import Weighed
 from armid.identification.judged import judged
 from armid.identification.mistakes import mistakes
 from armid.identification.origins import LogRecord
+from armid.identification.possible_choice import beside_possible_bodies
 from armid.identification.prepare import drive_gains, in_torque_units, prepared
 from armid.identification.provenance import check_apart, check_new, log_record, provenance
 from armid.identification.records import FrictionShapes
@@ -170,10 +172,12 @@ class _Estimated:
         suspects: what could be wrong with the recordings.
         friction: shapes of friction, where they were asked for.
         checks: whether these pay.
+        mistaken: discrete mistakes of the recordings.
     """
 
     data: Data
     fit: Fit
+    mistaken: tuple[Fault, ...]
     suspects: tuple[Fault, ...] = ()
     friction: FrictionShapes | None = None
     checks: tuple[Check, ...] = ()
@@ -192,21 +196,33 @@ def _estimated(
     if settings.effects.shapes:
         _, suspects = suspected(robot, data, replace(settings, correct=False), gains)
         return replace(_with_shapes(robot, data, settings, gains, progress, aids), suspects=suspects)
-    data, suspects = suspected(robot, data, settings, gains)
+    recorded, suspects = suspected(robot, data, settings, gains)
     progress("imperfections")
-    data, beside = perfected(robot, data, settings, gains)
+    data, beside = perfected(robot, recorded, settings, gains)
+
+    def fit_to(data: Data, beside: Weighed | None) -> Fit:
+        return fitted(
+            robot,
+            data.train,
+            settings,
+            structural=data.structural,
+            intended=data.intended,
+            aids=aids,
+            beside=beside,
+        )
+
     progress("estimating")
-    fit = fitted(
-        robot,
-        data.train,
-        settings,
-        structural=data.structural,
-        intended=data.intended,
-        aids=aids,
-        beside=beside,
-    )
+    fit = fit_to(data, beside)
+    progress("what could be wrong")
+    mistaken = mistakes(robot, data.train, fit, settings)
+    # What makes bodies possible again may hide a mistake of the recording: these come first.
+    if beside is not None and not any(fault.answer is Answer.FOUND for fault in mistaken):
+        more = beside_possible_bodies(beside.choice)
+        if more is not None and more.found is not None:
+            data, beside = freed(recorded, more.found), more
+            fit = fit_to(data, beside)
     placed = position_faults(None if beside is None else beside.found)
-    return _Estimated(data=data, fit=fit, suspects=(*suspects, *placed))
+    return _Estimated(data=data, fit=fit, suspects=(*suspects, *placed), mistaken=mistaken)
 
 
 def _with_shapes(
@@ -231,7 +247,8 @@ def _with_shapes(
     )
     fit = replace(fit, notes=(*fit.notes, *shaping.notes))
     friction = friction_record(settings, shaping, fit, data, plain, fit.scale_deviations)
-    return _Estimated(data=shaping.data, fit=fit, friction=friction, checks=paying_check(friction))
+    mistaken = mistakes(robot, shaping.data.train, fit, settings)
+    return _Estimated(data=shaping.data, fit=fit, mistaken=mistaken, friction=friction, checks=paying_check(friction))
 
 
 def _judged(
@@ -249,8 +266,7 @@ def _judged(
     estimate = widened_by_cutoff(by_noise, moves)
     fit = replace(estimated.fit, estimate=estimate if held_since is None else held_since.widened(estimate))
     result = judged(robot, data, fit, settings, gains, held)
-    progress("what could be wrong")
-    result = with_suspects(result, mistakes(robot, data.train, fit, settings))
+    result = with_suspects(result, estimated.mistaken)
     result = replace(
         result,
         checks=(*result.checks, *cutoff_check(by_noise, moves), *estimated.checks),

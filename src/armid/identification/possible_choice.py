@@ -1,0 +1,151 @@
+"""Imperfections that possible bodies ask for: torque that free parameters take over, as bodies that cannot exist.
+
+Families are chosen with base parameters free. A torque of the arm's own that no body has (a cable at the last joint, ripple of a
+gear) may then be taken by parameters that no body has either: the free fit leaves nothing to explain, and blocks left out of a
+poor motion, where free parameters run off, tell little. Beside bodies that can exist the same torque stays in the residual. Where
+these fit worse than noise allows, what is the arm's own is tried beside them, one family after the other, by the same rule:
+blocks left out must be predicted better and agree on it, and all rows must be likelier.
+
+Sensors are not tried here: a wrong sensor is a fault that is looked for by itself, and impossible bodies are often its mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.consistency.prior import Prior
+from armid.estimation.imperfections import FACTORS, PAYS, BlockFactors, Effect, Eliminated, falls
+from armid.estimation.quantiles import chi_square_quantile
+from armid.identification.imperfections import Choice, Weighed
+from armid.information.information import triangular
+from armid.information.status import EstimationError
+from armid.rows.imperfections import KINDS, Family
+
+_ALLOWED = 0.99
+"""Chance that noise makes possible bodies fit worse than free parameters by no more than is allowed."""
+
+_TRIED = 2
+"""Candidates, the likeliest beside the bodies found without them, that are fitted to every block left out."""
+
+
+def beside_possible_bodies(choice: Choice) -> Weighed | None:
+    """Imperfections with those that possible bodies ask for; None where they ask for nothing."""
+    try:
+        chosen = PossibleChoice(choice).extended()
+    except EstimationError:
+        return None
+    return None if chosen == choice.chosen else replace(choice, chosen=chosen).sized()
+
+
+Picked = Sequence[tuple[Effect, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class PossibleChoice:
+    """A choice of families beside possible bodies.
+
+    Args:
+        choice: with base parameters free.
+    """
+
+    choice: Choice
+
+    @property
+    def _blocks(self) -> BlockFactors:
+        return self.choice.blocks
+
+    @cached_property
+    def _prior(self) -> Prior:
+        return self.choice.search(self.choice.picked).prior(self.choice.noise)
+
+    def extended(self) -> tuple[tuple[Effect, float, float], ...]:
+        """The chosen families and those that pay beside possible bodies."""
+        chosen = self.choice.chosen
+        if not self._squeezed():
+            return chosen
+        errors = self.crossed(self.choice.picked)
+        while True:
+            picked = [(effect, factor) for effect, factor, _ in chosen]
+            trials = [(self.crossed([*picked, own]), own) for own in self._likeliest(picked)]
+            paying = [(left, own) for left, own in trials if falls(errors, left)]
+            if not paying:
+                return chosen
+            left, (effect, factor) = min(paying, key=lambda pair: float(pair[0].sum()))
+            chosen = (*chosen, (effect, factor, float(left.sum() / errors.sum())))
+            errors = left
+
+    def _squeezed(self) -> bool:
+        """Whether possible bodies leave more of the training motion than noise allows, and more than would pay."""
+        rows = self._blocks.whole.factor
+        free = _squared(rows, *self._free())
+        possible = _squared(rows, *self._fit(rows, self.choice.picked))
+        allowed = chi_square_quantile(_ALLOWED, float(len(self.choice.base)))
+        return possible - free > max(allowed, (1.0 / PAYS - 1.0) * free)
+
+    def crossed(self, picked: Picked) -> FloatArray:
+        """Squared error of every block predicted by possible bodies of the others, in units of the noise, shape [n_blocks]."""
+        factors = self._blocks.factors
+        return np.array([_squared(own, *self._fit(self._without(k), picked)) for k, own in enumerate(factors)])
+
+    def _without(self, k: int) -> FloatArray:
+        """Triangular factor of all blocks but one."""
+        return Eliminated.of(self._blocks.base, [f for i, f in enumerate(self._blocks.factors) if i != k]).factor
+
+    def _fit(self, factor: FloatArray, picked: Picked) -> tuple[FloatArray, FloatArray]:
+        """Base parameters of possible bodies and all imperfections, those not picked at zero, on the rows of a factor."""
+        search, columns = self.choice.search(picked), _columns(picked)
+        b = self._blocks.base
+        seen = [*range(b), *(b + columns).tolist(), factor.shape[1] - 1]
+        own = triangular(factor[:, seen])
+        directions = search.resolved(own)
+        marginal, step = search.eliminated(own, directions, np.zeros(directions.shape[1]))
+        values = self.choice.base.values(search.consistent(marginal, self._prior))
+        sizes = np.zeros(len(self._blocks.tolerances))
+        sizes[columns] = directions @ step(values)
+        return values, sizes
+
+    def _free(self) -> tuple[FloatArray, FloatArray]:
+        """The same without asking for possible bodies, on all rows."""
+        fit, given = self._blocks.fit(self.choice.picked), self._blocks.whole.base_given
+        sizes = np.zeros(len(self._blocks.tolerances))
+        sizes[fit.columns] = fit.values
+        return given[:, -1] - given[:, :-1] @ sizes, sizes
+
+    def _likeliest(self, picked: Picked) -> list[tuple[Effect, float]]:
+        """What makes all rows likelier beside the bodies found without it, the best first."""
+        factor, b = self._blocks.whole.factor, self._blocks.base
+        left = _left(factor, *self._fit(factor, picked))
+        Z = factor[:, b:-1]
+        taken = {effect.family for effect, _ in picked}
+        scores = []
+        for effect in self.choice.effects:
+            if effect.family in taken or KINDS[Family(effect.family)].sensors:
+                continue
+            for own in FACTORS:
+                D = Z[:, effect.columns] * (self._blocks.tolerances[effect.columns] * own)
+                G, h = D.T @ D + np.eye(len(effect.columns)), D.T @ left
+                score = 0.5 * float(h @ np.linalg.solve(G, h)) - 0.5 * float(np.linalg.slogdet(G)[1])
+                scores.append((score, (replace(effect, largest=FACTORS[-1]), own)))
+        best = sorted((pair for pair in scores if pair[0] > 0.0), key=lambda pair: -pair[0])
+        return [own for _, own in best[:_TRIED]]
+
+
+def _columns(picked: Picked) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    return np.concatenate([np.empty(0, dtype=np.intp), *(effect.columns for effect, _ in picked)])
+
+
+def _left(factor: FloatArray, values: FloatArray, sizes: FloatArray) -> FloatArray:
+    """What base parameters and imperfections leave of the rows of a factor."""
+    b = len(values)
+    return np.asarray(factor[:, -1] - factor[:, :b] @ values - factor[:, b:-1] @ sizes)
+
+
+def _squared(factor: FloatArray, values: FloatArray, sizes: FloatArray) -> float:
+    """Squared error of these on the rows of a factor."""
+    left = _left(factor, values, sizes)
+    return float(left @ left)
