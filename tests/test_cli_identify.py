@@ -415,10 +415,12 @@ def test_lwr4plus(tmp_path):
         code=3,
     )
     assert report["base_parameters"] == 69
-    # 87 % of the torque of the last joint is not explained: no model of it, however good the others are.
+    # Most of the torque of the last joint is not explained: no model of it, however good the others are. Part of it goes with its
+    # position, which free parameters take for weight and bodies that can exist cannot make.
     assert report["verdict"] == "untrusted"
     assert [j["name"] for j in report["joints"] if j["verdict"] != "trusted"] == ["lwr_6_joint"]
-    assert report["relative_error_held_out"] < 0.025
+    assert "position-sine" in [family["family"] for family in report["imperfections"]["families"]]
+    assert report["relative_error_held_out"] < 0.018
 
 
 def test_ur10e_from_currents(tmp_path):

@@ -221,3 +221,16 @@ def test_a_joint_that_stands_still_stays_one_channel() -> None:
     assert information.channels[0].count == len(run)
     sigma = {name: float(k + 1) for k, name in enumerate(names)}
     assert np.all(noise_along(still, sigma)[:, 0] == 1.0)
+
+
+def test_rows_near_reversals_that_happen_to_fit_do_not_take_the_estimate_over() -> None:
+    run, truth = planted_run(ARM, 0, near=0.0)
+    base = structural_base(run.source)
+    information = classed_information([run])
+    estimate = WeightedLeastSquares().fit(information, base)
+    for channel in run.channels:
+        assert len({estimate.sigma[name] for name in class_names(channel) if name in estimate.sigma}) == 1
+    # No row weighs more than far from reversals on the way there either: a few that are fitted exactly leave the others no say.
+    values, sigma = WeightedLeastSquares().quick(information, base)
+    assert all(sigma[name] >= sigma[c] for c in run.channels for name in class_names(c) if name in sigma)
+    assert values == pytest.approx(base.values(truth), abs=0.05 * np.abs(truth).max())
