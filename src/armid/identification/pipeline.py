@@ -14,7 +14,7 @@ import numpy as np
 from armid.cluster.workers import Workers
 from armid.consistency.consistent import Consistency
 from armid.estimation.determined import described_structure, structure_of
-from armid.estimation.run import information_of
+from armid.estimation.run import Run, information_of
 from armid.estimation.runs import map_runs
 from armid.identification.aids import Aids, aids_of
 from armid.identification.candidates import position_faults
@@ -27,7 +27,7 @@ from armid.identification.gate import checks_of, with_suspects
 from armid.identification.gravity import GravityDirection, with_gravity
 from armid.identification.half_tick import HeldTorque
 from armid.identification.judged import judged
-from armid.identification.mistakes import mistakes
+from armid.identification.mistakes import looked_at, mistakes
 from armid.identification.origins import LogRecord
 from armid.identification.prepare import drive_gains, in_torque_units, prepared
 from armid.identification.provenance import check_apart, check_new, log_record, provenance
@@ -167,6 +167,7 @@ class _Estimated:
     Args:
         data: that the fit rests on.
         fit: see there.
+        recorded: of the training motion, what is looked at for discrete mistakes, before imperfections were taken out.
         suspects: what could be wrong with the recordings.
         friction: shapes of friction, where they were asked for.
         checks: whether these pay.
@@ -174,6 +175,7 @@ class _Estimated:
 
     data: Data
     fit: Fit
+    recorded: tuple[Run, ...]
     suspects: tuple[Fault, ...] = ()
     friction: FrictionShapes | None = None
     checks: tuple[Check, ...] = ()
@@ -193,6 +195,7 @@ def _estimated(
         _, suspects = suspected(robot, data, replace(settings, correct=False), gains)
         return replace(_with_shapes(robot, data, settings, gains, progress, aids), suspects=suspects)
     data, suspects = suspected(robot, data, settings, gains)
+    seen = looked_at(data.train)
     progress("imperfections")
     data, beside = perfected(robot, data, settings, gains)
     progress("estimating")
@@ -206,7 +209,7 @@ def _estimated(
         beside=beside,
     )
     placed = position_faults(None if beside is None else beside.found)
-    return _Estimated(data=data, fit=fit, suspects=(*suspects, *placed))
+    return _Estimated(data=data, fit=fit, recorded=seen, suspects=(*suspects, *placed))
 
 
 def _with_shapes(
@@ -231,7 +234,13 @@ def _with_shapes(
     )
     fit = replace(fit, notes=(*fit.notes, *shaping.notes))
     friction = friction_record(settings, shaping, fit, data, plain, fit.scale_deviations)
-    return _Estimated(data=shaping.data, fit=fit, friction=friction, checks=paying_check(friction))
+    return _Estimated(
+        data=shaping.data,
+        fit=fit,
+        recorded=looked_at(shaping.data.train),
+        friction=friction,
+        checks=paying_check(friction),
+    )
 
 
 def _judged(
@@ -250,7 +259,7 @@ def _judged(
     fit = replace(estimated.fit, estimate=estimate if held_since is None else held_since.widened(estimate))
     result = judged(robot, data, fit, settings, gains, held)
     progress("what could be wrong")
-    result = with_suspects(result, mistakes(robot, data.train, fit, settings))
+    result = with_suspects(result, mistakes(robot, estimated.recorded, data.train, fit, settings))
     result = replace(
         result,
         checks=(*result.checks, *cutoff_check(by_noise, moves), *estimated.checks),
