@@ -82,8 +82,12 @@ class Hypothesis:
 
     @property
     def least_better(self) -> int:
-        """Joints that must be explained better without it: both of two that were exchanged."""
-        return 2 if self.other else 1
+        """Joints that must be explained better without it.
+
+        Two joints that were exchanged are both wrong, and a turned encoder turns weight for its own joint and for those beside
+        it. Of one light joint alone another geometry explains a cable, or a sensor that is not round.
+        """
+        return 2 if self.exchange else 1
 
     def fault(self, answer: Answer, explains: float) -> Fault:
         """As a row of what could be wrong; found, it is always too large to be used."""
