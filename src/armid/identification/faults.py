@@ -79,7 +79,9 @@ class Fault:
     @property
     def place(self) -> str:
         """Where it is undone."""
-        return "description" if self.kind == Family.LENGTH else "mapping"
+        if self.kind == Family.LENGTH:
+            return "in the description"
+        return "on the command line" if self.words.startswith("--") else "in the mapping"
 
     @property
     def bound(self) -> float:

@@ -25,6 +25,7 @@ from armid.estimation.imperfections import correlation_length
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, each_run, information_of
 from armid.estimation.runs import lengths_of, thinned_runs
+from armid.identification.candidates import MOTION, in_mapping
 from armid.identification.faults import Answer, Fault
 from armid.identification.fit import Fit, consistent_prior
 from armid.identification.settings import Identification
@@ -256,7 +257,7 @@ def signs(robot: Robot) -> Iterator[Hypothesis]:
         yield Hypothesis(
             kind="torque-sign",
             joint=name,
-            words=f"torque sign of {name}: -1",
+            words=in_mapping("torque", "sign", name, "-1"),
             experiment=f"move {name} against a spring or a hand and look at the sign",
             undo=_as_it_is,
             reversed_torque=j,
@@ -267,14 +268,14 @@ def signs(robot: Robot) -> Iterator[Hypothesis]:
         yield Hypothesis(
             kind="position-sign",
             joint=name,
-            words=f"position sign of {name}: -1",
+            words=in_mapping(MOTION, "sign", name, "-1"),
             experiment=f"turn {name} and look which way it counts",
             undo=backwards,
         )
         yield Hypothesis(
             kind="mirrored",
             joint=name,
-            words=f"position and torque sign of {name}: -1",
+            words=in_mapping("position, velocity and torque", "sign", name, "-1"),
             experiment=f"turn {name} and look which way it counts",
             undo=backwards,
             reversed_torque=j,
@@ -302,7 +303,7 @@ def exchanges(robot: Robot) -> Iterator[Hypothesis]:
             yield Hypothesis(
                 kind="quarter-turn",
                 joint=joint.name,
-                words=f"position offset of {joint.name}: {-angle:+.4f} rad",
+                words=in_mapping("position", "offset", joint.name, f"{-angle:.6g}"),
                 experiment=f"drive {joint.name} to its zero and look",
                 undo=_turned(j, -angle),
                 angle=angle,

@@ -19,7 +19,7 @@ from armid.estimation.runs import map_runs
 from armid.identification.aids import Aids, aids_of
 from armid.identification.candidates import position_faults
 from armid.identification.data import Data
-from armid.identification.doubts import freed, one_sided, paired_torque, perfected, suspected, with_method
+from armid.identification.doubts import paired_torque, perfected, suspected, with_method, without_sensors
 from armid.identification.faults import Fault
 from armid.identification.fit import Fit, fitted
 from armid.identification.gains import DriveGains
@@ -91,8 +91,7 @@ def run_identification(
         settings, data = with_method(robot, data, settings, gains)
     measured = data.choice[0].channel(settings.effects.torques)
     aids = aids_of(robot, learned, data.train, data.conditioning, settings, torque=measured)
-    if settings.sensors is not None:
-        data = freed(data, one_sided(settings.sensors, settings))
+    data = without_sensors(robot, data, settings, gains)
     estimated = _estimated(robot, data, settings, gains, aids, progress)
     progress("judging")
     result = _judged(robot, estimated, settings, gains, held_since, progress)
