@@ -212,4 +212,5 @@ def test_a_clock_of_a_sensor_file_is_taken_out_of_derived_velocities_alone(
     options = {"effects": EFFECTS, "imperfections": "none", "sensitivity": False, "velocity": velocity}
     true = armid.identify(robot, logs[0], validate=logs[1], **options)
     undone = armid.identify(robot, stamped[0], validate=stamped[1], sensors=tmp_path / "sensors.yaml", **options)
-    assert undone.relative_error["held_out"] < 1.2 * true.relative_error["held_out"]
+    viscous = [k for k, name in enumerate(true.information.parameters) if name.endswith("viscous")]
+    np.testing.assert_allclose(undone.standard[viscous], true.standard[viscous], rtol=0.01)
