@@ -67,6 +67,10 @@ _UNBOUNDED = (*DRIFTS, Family.REVERSAL, Family.ROTOR, Family.POSITION_SINE, Fami
 that nobody knows, beside a slow drift torque that goes with the position of the joint, and beside a sensor that reads by
 direction friction that grows with the load."""
 
+_LIKE_MIXED = (Family.GAIN, Family.LOAD, Family.ASYMMETRIC, Family.SPRING)
+"""What a sensor that reads by direction may be taken for, torque of the position beside: of a joint whose torque is mostly friction
+it is friction that differs by direction, of one that a cable pulls the cable."""
+
 _LOOKED_AT = 5000
 """Samples of the training motion, spread evenly: residuals hold together for longer than that thins them out."""
 
@@ -295,7 +299,7 @@ class _Detector:
         ordinary and it does so on other motion too.
         """
         effects = torque_source(self.train).effects
-        alike = imperfections(self.robot, effects, record.reference, (Family.GAIN, Family.LOAD))
+        alike = imperfections(self.robot, effects, record.reference, _LIKE_MIXED)
         alike = (*alike, *of_position(self.robot, record.reference))
         candidates = imperfections(self.robot, effects, record.reference, MIXED)
         seen, energy = self._scan(record, drifts, candidates, noise, alike)
