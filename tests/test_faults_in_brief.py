@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from armid.identification.faults import Answer, Fault
-from armid.identification.faults_in_brief import WIDTH, brief_tables, matters
+from armid.identification.faults_in_brief import brief_tables, matters
 from armid.outcome import text_table
 
 JOINTS = tuple(f"shoulder_joint_{k}" for k in range(1, 8))
@@ -44,7 +44,11 @@ def test_an_undecidable_fault_has_a_row_when_it_may_be_there_or_explains_somethi
     assert matters(_gain("joint1", estimate, deviation, Answer.UNDECIDABLE, explains=explains)) is own_row
 
 
-def test_every_fault_that_is_folded_is_still_named_and_no_line_is_wider_than_the_screen() -> None:
+@pytest.mark.parametrize("width", [80, 100, 120, 160])
+def test_every_fault_is_named_in_whole_words_and_no_line_is_wider_than_the_screen(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
     kinds = ("gain", "zero", "slow-drift")
     faults = [
         Fault(kind=kind, joint=name, unit="1", tolerance=0.05, experiment=f"an experiment for the {kind} " * 4)
@@ -54,9 +58,18 @@ def test_every_fault_that_is_folded_is_still_named_and_no_line_is_wider_than_the
     faults += [_gain(name, 0.0, 0.001, Answer.EXCLUDED) for name in JOINTS[4:]]
     faults.append(_gain(JOINTS[0], 0.3, 0.01, Answer.FOUND, words="torque: {gain: {shoulder_joint_1: 0.77}} " * 3))
     text = _screen(faults)
-    assert max(map(len, text.splitlines())) <= WIDTH
+    assert max(map(len, text.splitlines())) <= width
     words = " ".join(text.split())
     assert all(name in words for name in (*JOINTS, *kinds))
+
+
+def test_a_row_keeps_numbers_with_their_units_and_names_with_their_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = [_gain(name, 0.3, 0.2, Answer.UNDECIDABLE, experiment="carry a weighed payload " * 4) for name in JOINTS]
+    starts = {line.split("  ")[0] for line in _screen(rows).splitlines()}
+    assert {f"gain of {name}" for name in JOINTS} <= starts | {f"gain of {rest}" for rest in starts}
+    assert "+30 %" in _screen(rows)
+    assert "(95 %: -10 %" in _screen(rows)
 
 
 def test_nothing_found_is_said() -> None:

@@ -14,5 +14,5 @@ def test_the_best_candidate_is_as_good_as_itself_even_when_it_leaves_more_than_t
 
 
 def test_what_reads_nothing_or_the_opposite_is_not_to_be_multiplied_by_ten() -> None:
-    assert undoing_words(GAIN, possible_size(GAIN, -1.7), ("a",)) == "torque: {sign: -1}, or another unit"
-    assert undoing_words(GAIN, 0.25, ("a",)) == "torque: {gain: 0.8}"
+    assert undoing_words(GAIN, possible_size(GAIN, -1.7), ("a",)) == "torque: {sign: {a: -1}}, or another unit"
+    assert undoing_words(GAIN, 0.25, ("a",)) == "torque: {gain: {a: 0.8}}"

@@ -244,10 +244,10 @@ def test_larger_errors_never_pass_where_smaller_ones_failed() -> None:
 
 
 def test_a_sensor_corrected_beyond_what_is_plausible_fails() -> None:
-    def corrected(family: Family, value: float, deviation: float, sound: int = 0) -> list[str]:
+    def corrected(family: Family, value: float, deviation: float, sound: int = 0, *, undone: bool = False) -> list[str]:
         item = Imperfection(family=family, joint=0, unit="1", tolerance=0.05)
         sizes = (Sized(item, value, deviation), *[Sized(item, 0.0, deviation)] * sound)
-        found = SimpleNamespace(joints=("waist",), sizes=sizes)
+        found = SimpleNamespace(joints=("waist",), sizes=sizes, moves=undone)
         return failed(sensor_checks(found))  # type: ignore[arg-type]
 
     assert corrected(Family.GAIN, 0.2, 0.05) == ["implausible-sensor"]
@@ -258,6 +258,8 @@ def test_a_sensor_corrected_beyond_what_is_plausible_fails() -> None:
     assert corrected(Family.GAIN, 0.2, 0.09) == ["implausible-sensor"]
     assert corrected(Family.GAIN, 0.2, 0.09, sound=39) == []
     assert corrected(Family.GAIN, 0.2, 0.05, sound=39) == ["implausible-sensor"]
+    # What somebody asked to undo is not the model's.
+    assert corrected(Family.GAIN, 0.2, 0.05, undone=True) == []
     assert sensor_checks(None) == ()
 
 

@@ -21,6 +21,7 @@ GROUND = {
     "errors": "",
     "notes": "",
     "page": "",
+    "screen": "",
     "words": "errors",
     "arrays": "errors",
     "threads": "",
@@ -31,7 +32,7 @@ GROUND = {
     "unfinished": "documents errors folders notes",
     "expressions": "",
     "answers": "documents errors expressions folders",
-    "outcome": "answers documents errors folders notes page",
+    "outcome": "answers documents errors folders notes page screen",
     "thresholds": "page",
 }
 """Single files. Every room may use them; among themselves they use these."""

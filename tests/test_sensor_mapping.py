@@ -1,5 +1,6 @@
 """A sensor file named by a mapping: undone as `identify --sensors` undoes it, read from where data may be read, never twice."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -150,3 +151,66 @@ def test_an_earlier_result_undoes_its_sensors_once(folder: Path, robot: Robot, t
     _sensors(folder / "sensors.yaml", robot, 0.1)
     with pytest.raises(InputError, match="--prior"):
         armid.identify(robot, folder / "named3.yaml", **words)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_factors_of_single_joints_go_by_their_names(folder: Path, robot: Robot, named: bool) -> None:
+    """Names of the mapping in any order, or those of the arm; what is not named stays as it is."""
+    bare, factors = (folder / f"{name}.yaml" for name in ("bare1", "factors"))
+    second, third = robot.joint_names[1], robot.joint_names[2]
+    text = bare.read_text()
+    if not named:  # without names a pattern cannot be spelled out
+        text = text.replace(f"{_JOINTS}\n", "")
+        for word in ("q", "tau"):
+            text = text.replace(f"'{word}{{i}}'", str([f"{word}{k + 1}" for k in range(robot.n_joints)]))
+    text = text.replace("side: link", f"side: link, gain: {{{second}: 0.5}}, sign: {{{third}: -1}}")
+    factors.write_text(text.replace("position: {", f"position: {{offset: {{{second}: 0.25}}, "))
+    plain, changed = (armid.read_log(path, robot) for path in (bare, factors))
+    torque, position = ([log.channels[c] for log in (plain, changed)] for c in (Channel.LINK_TORQUE, Channel.POSITION))
+    factor = np.ones(robot.n_joints)
+    factor[1:3] = 0.5, -1.0
+    np.testing.assert_allclose(torque[1], factor * torque[0])
+    np.testing.assert_allclose(
+        position[1] - position[0], [[0.25 * (k == 1) for k in range(robot.n_joints)]] * len(plain.time)
+    )
+
+
+@pytest.mark.parametrize(
+    ("factor", "problem"),
+    [
+        ("gain: {nobody: 2}", "nobody"),
+        ("gain: {}", "names no joint"),
+        ("sign: {NAME: 2}", "expected 1 or -1"),
+        ("gain: {NAME: much}", "finite number"),
+        ("gain: {NAME: 2}, matrix: [[1, 0, 0], [0, 1, 0], [0, 0, 1]]", "whose columns are no joints"),
+    ],
+)
+def test_a_factor_of_a_joint_that_cannot_be_meant_is_refused(
+    folder: Path, robot: Robot, factor: str, problem: str
+) -> None:
+    path = folder / "bare1.yaml"
+    path.write_text(
+        path.read_text().replace("side: link", f"side: link, {factor}".replace("NAME", robot.joint_names[1]))
+    )
+    with pytest.raises(armid.ArmidError, match=problem):
+        armid.read_log(path, robot)
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_clock_of_a_sensor_file_is_taken_out_of_derived_velocities_alone(
+    robot: Robot, tmp_path: Path, recorded: bool
+) -> None:
+    """Stamped 5 % too long: recorded velocities know nothing of it, and acceleration holds it once."""
+    truth = varied(robot, 0.2, np.random.default_rng(1))
+    logs = [log(robot, truth, seed=k, seconds=10.0) for k in (1, 2)]
+    if recorded:
+        speeds = [np.gradient(one.channels[Channel.POSITION], one.time, axis=0) for one in logs]
+        logs = [replace(o, channels={**o.channels, Channel.VELOCITY: v}) for o, v in zip(logs, speeds, strict=True)]
+    stamped = [replace(one, time=1.05 * one.time) for one in logs]
+    (tmp_path / "sensors.yaml").write_text("schema: armid.sensors/1\nclock: {value: 0.05}\n")
+    velocity = "measured" if recorded else "position"
+    options = {"effects": EFFECTS, "imperfections": "none", "sensitivity": False, "velocity": velocity}
+    true = armid.identify(robot, logs[0], validate=logs[1], **options)
+    undone = armid.identify(robot, stamped[0], validate=stamped[1], sensors=tmp_path / "sensors.yaml", **options)
+    viscous = [k for k, name in enumerate(true.information.parameters) if name.endswith("viscous")]
+    np.testing.assert_allclose(undone.standard[viscous], true.standard[viscous], rtol=0.01)

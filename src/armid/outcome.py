@@ -25,6 +25,7 @@ from armid.errors import ArmidError, MissingDependencyError, UnknownNameError
 from armid.folders import answer_folder, whole
 from armid.notes import Note, like_counted
 from armid.page import Cell, Figure, Report, Table
+from armid.screen import broken_row, screen_width, shared_widths
 
 if TYPE_CHECKING:
     import pandas
@@ -331,19 +332,24 @@ def _cell_text(value: Cell, digits: int = 4) -> str:
 
 
 def text_table(table: Table) -> str:
-    """A table in columns as wide as their contents: no number is ever cut, whatever the terminal."""
+    """A table in columns as wide as their contents: no number is ever cut, whatever the terminal; sentences are broken."""
     if not table.rows:
         return table.caption
-    cells = [[_cell_text(value, table.digits) for value in row] for row in table.rows]
-    widths = [max(len(row[k]) for row in [list(table.header), *cells]) for k in range(len(table.header))]
+    texts = [list(table.header), *([_cell_text(value, table.digits) for value in row] for row in table.rows)]
+    rows = [[row] for row in texts]
+    if table.words:
+        room = shared_widths(texts, screen_width())
+        rows = [broken_row(row, room) for row in texts]
+    widths = [max(len(line[k]) for row in rows for line in row) for k in range(len(table.header))]
     right = [all(_is_number(row[k]) for row in table.rows) for k in range(len(table.header))]
 
     def line(row: Sequence[str]) -> str:
         pairs = zip(row, widths, right, strict=True)
         return "  ".join(text.rjust(w) if r else text.ljust(w) for text, w, r in pairs).rstrip()
 
-    ruled = [line(table.header), "  ".join("-" * w for w in widths)]
-    return "\n".join(([table.caption] if table.caption else []) + ruled + [line(row) for row in cells])
+    head, *body = ([line(each) for each in row] for row in rows)
+    ruled = [*head, "  ".join("-" * w for w in widths)]
+    return "\n".join(([table.caption] if table.caption else []) + ruled + [each for lines in body for each in lines])
 
 
 def _is_number(value: Cell) -> bool:

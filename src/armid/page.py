@@ -29,6 +29,7 @@ class Table:
         caption: what it shows, with units.
         folded: shown only when asked for.
         digits: significant digits of numbers.
+        words: whether cells are sentences, which text breaks into lines where the screen is too narrow.
     """
 
     header: tuple[str, ...]
@@ -37,6 +38,7 @@ class Table:
     caption: str = ""
     folded: bool = False
     digits: int = 4
+    words: bool = False
     kind: str = "table"
 
 

@@ -8,6 +8,7 @@ from math import hypot, inf
 
 from armid.estimation.estimate import NORMAL_95
 from armid.identification.faults import Answer, Fault
+from armid.identification.sensor_file import SCHEMA
 from armid.identification.sensors import Imperfections
 from armid.identification.stamped_clock import clock_words
 from armid.identification.thresholds import FAR_APART, FAULT_SHARE, TIED
@@ -167,30 +168,49 @@ def simplest(worth: Sequence[Seen]) -> list[Seen]:
 
 
 def undoing_words(item: Imperfection, size: float, joints: Sequence[str]) -> str:
-    """What undoes it, as the mapping or the command line says it."""
+    """What undoes it, as the mapping or the command line says it.
+
+    Args:
+        item: which.
+        size: of it.
+        joints: names of the channels of torque; with its side after a colon where both sides are measured.
+    """
+    name, _, side = ("", "", "") if item.joint is None else joints[item.joint].partition(":")
+    torque = f"torque.{side}" if side else "torque"
     match item.family:
-        case Family.GAIN | Family.SCALE if size <= _LEAST:
-            return f"{'torque' if item.family is Family.GAIN else 'position'}: {{sign: -1}}, or another unit"
+        case Family.GAIN if size <= _LEAST:
+            return f"{in_mapping(torque, 'sign', name, '-1')}, or another unit"
+        case Family.SCALE if size <= _LEAST:
+            return f"{in_mapping(MOTION, 'sign', name, '-1')}, or another unit"
         case Family.GAIN:
-            return f"torque: {{gain: {1.0 / (1.0 + size):.4g}}}"
+            return in_mapping(torque, "gain", name, f"{1.0 / (1.0 + size):.4g}")
         case Family.SCALE:
-            return f"position: {{gain: {1.0 / (1.0 + size):.4g}}}"
-        case Family.GEAR_RATIO if item.joint is not None:
-            return f"gear_ratio of {joints[item.joint]} divided by {1.0 + size:.4g}"
+            return in_mapping(MOTION, "gain", name, f"{1.0 / (1.0 + size):.4g}")
+        case Family.GEAR_RATIO:
+            return in_mapping(f"position, velocity and {torque}", "gear_ratio", name, f"{1.0 / (1.0 + size):.4g}")
         case Family.ZERO:
-            return f"position: {{offset: {-size:.4g}}}"
-        case Family.DELAY if item.joint is not None:
-            return f"sensors: FILE with joints: {{{joints[item.joint]}: {{delay: {size:.4g}}}}}"
+            return in_mapping("position", "offset", name, f"{-size:.4g}")
+        case Family.DELAY:
+            return f"sensors: FILE, and in FILE schema: {SCHEMA} and joints: {{{name}: {{delay: {size:.4g}}}}}"
         case Family.COMMON_DELAY:
             return f"--torque-delay-ms {1e3 * size:.3g}"
         case Family.TILT:
             return "--find-gravity"
         case Family.CLOCK:
             return clock_words(size)
-        case Family.LENGTH if item.joint is not None:
-            return f"way to {joints[item.joint]} from the joint before divided by {1.0 + size:.4g}"
+        case Family.LENGTH:
+            return f"way to {name} from the joint before divided by {1.0 + size:.4g}"
         case _:
             return ""
+
+
+MOTION = "position and velocity"
+"""Channels that an encoder makes."""
+
+
+def in_mapping(channels: str, word: str, joint: str, value: str) -> str:
+    """Such as `torque: {gain: {joint4: 0.77}}`; a number that stands there already is multiplied by it, an offset added."""
+    return f"{channels}: {{{word}: {{{joint}: {value}}}}}"
 
 
 def not_looked_for(remedy: str) -> tuple[Fault, ...]:

@@ -67,6 +67,10 @@ _UNBOUNDED = (*DRIFTS, Family.REVERSAL, Family.ROTOR, Family.POSITION_SINE, Fami
 that nobody knows, beside a slow drift torque that goes with the position of the joint, and beside a sensor that reads by
 direction friction that grows with the load."""
 
+_LIKE_MIXED = (Family.GAIN, Family.LOAD, Family.ASYMMETRIC, Family.SPRING)
+"""What a sensor that reads by direction may be taken for, beside torque of the position: where torque is mostly friction it is
+friction that differs by direction, where a cable pulls it is the cable."""
+
 _LOOKED_AT = 5000
 """Samples of the training motion, spread evenly: residuals hold together for longer than that thins them out."""
 
@@ -295,7 +299,7 @@ class _Detector:
         ordinary and it does so on other motion too.
         """
         effects = torque_source(self.train).effects
-        alike = imperfections(self.robot, effects, record.reference, (Family.GAIN, Family.LOAD))
+        alike = imperfections(self.robot, effects, record.reference, _LIKE_MIXED)
         alike = (*alike, *of_position(self.robot, record.reference))
         candidates = imperfections(self.robot, effects, record.reference, MIXED)
         seen, energy = self._scan(record, drifts, candidates, noise, alike)
@@ -334,11 +338,11 @@ class _Detector:
         """The record with the model that fits runs without this drift too, their noise, and the drift as that shows it."""
         with_it = (*drifts, Sized(seen.item, seen.size, nan))
         steady, quiet = self._fitted(record, with_it)
-        slow = seen.item.family is Family.SLOW_DRIFT
-        rivals = of_position(self.robot, record.reference) if slow else ()
+        # As `wanders` sized it: a motion that does not come back takes torque of the position along with time.
+        rivals = () if seen.item.family is Family.DRIFT else of_position(self.robot, record.reference)
         (left,), _ = self._scan(steady, with_it, (seen.item,), quiet, rivals)
         own = replace(seen, size=seen.size + left.size, deviation=left.deviation)
-        if slow:
+        if seen.item.family is Family.SLOW_DRIFT:
             return steady, quiet, beyond_choice(own, quiet)
         return steady, quiet, by_own_rows(own, quiet) if own.item.family in CHANGES else own
 

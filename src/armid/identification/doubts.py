@@ -44,7 +44,7 @@ def with_method(
     weighted = replace(settings, method=Method.WEIGHTED)
     if settings.prior is not None:
         return weighted, data
-    known = data if settings.sensors is None else freed(data, settings.sensors)
+    known = without_sensors(robot, data, settings, gains)
     clean = known if settings.effects.shapes else perfected(robot, known, weighted, gains)[0]
     base, _ = usable_base(data.train, information_of(data.train), data.structural, data.intended)
     chosen = choose_method(known.train, clean.train, base)
@@ -153,6 +153,21 @@ def _determined(data: Data) -> BaseParameters | None:
     rows = classed_information(data.train)
     base, structural = usable_base(data.train, rows, data.structural, data.intended)
     return base if len(base) >= len(structural) else None
+
+
+def without_sensors(robot: Robot, data: Data, settings: Identification, gains: DriveGains | None) -> Data:
+    """The data without the errors of a sensor file; where torque was late by it, friction is settled on torque that is on time.
+
+    Raises:
+        InputError: torques of both sides are fitted.
+    """
+    if settings.sensors is None:
+        return data
+    sensors = one_sided(settings.sensors, settings)
+    # Whether a clock is in the velocities depends on whether the recording's own are used.
+    recorded = data.conditioning.velocity is VelocitySource.MEASURED
+    sensors = replace(sensors, reference=replace(sensors.reference, recorded_velocity=recorded))
+    return turned_on_time(robot, data, settings, gains, sensors) if sensors.late else freed(data, sensors)
 
 
 def one_sided(sensors: Imperfections, settings: Identification) -> Imperfections:

@@ -11,6 +11,7 @@ from typing import Any
 from armid.outcome import Listing
 from armid.page import Cell, Table
 from armid.rows.imperfections import Family
+from armid.screen import unbroken
 
 
 class Answer(StrEnum):
@@ -78,7 +79,9 @@ class Fault:
     @property
     def place(self) -> str:
         """Where it is undone."""
-        return "description" if self.kind == Family.LENGTH else "mapping"
+        if self.kind == Family.LENGTH:
+            return "in the description"
+        return "on the command line" if self.words.startswith("--") else "in the mapping"
 
     @property
     def bound(self) -> float:
@@ -181,10 +184,18 @@ def faults_table(faults: Iterable[Fault]) -> Table:
         ("fault", "answer", "size, or bound", "explains", "words for the mapping, or what would decide it"),
         tuple(rows),
         caption="what could be wrong with these recordings",
+        words=True,
     )
 
 
 def _size_cell(fault: Fault) -> str:
+    """Size and interval, which lines break before its ends only: a number stays with its unit."""
+    estimate, bracket, ends = _size(fault).partition("(")
+    low, to, high = ends.partition(" to ")
+    return f"{estimate}{unbroken(bracket + low)} {unbroken(to.lstrip() + high)}" if to else estimate + bracket + ends
+
+
+def _size(fault: Fault) -> str:
     text = fault.sentence.removeprefix(f"{fault.name}: ")
     match fault.answer:
         case Answer.FOUND:

@@ -7,14 +7,11 @@ other they hide the two or three that a person must act on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from textwrap import wrap
+from dataclasses import replace
 
 from armid.identification.faults import Answer, Fault, faults_table, listed_faults
 from armid.identification.thresholds import EXPLAINS_SOMETHING
 from armid.page import Cell, Table
-
-WIDTH = 120
-"""Columns of a screen that these tables fit into."""
 
 
 def matters(fault: Fault) -> bool:
@@ -37,7 +34,7 @@ def brief_tables(faults: Iterable[Fault]) -> tuple[Table, ...]:
     open_ones = [fault for fault in asked if fault.answer is Answer.UNDECIDABLE and not matters(fault)]
     bounds = [fault for fault in asked if fault.answer is Answer.EXCLUDED]
     title = "what could be wrong with these recordings (--all-faults lists everything)"
-    first = _wrapped(faults_table(rows), title) if rows else Table((), (), caption=f"{title}: nothing was found")
+    first = replace(faults_table(rows), caption=title) if rows else Table((), (), caption=f"{title}: nothing was found")
     return (first, *_open_table(open_ones, joints), *_bounds_table(bounds, joints))
 
 
@@ -49,16 +46,18 @@ def _open_table(faults: Sequence[Fault], joints: Sequence[str]) -> tuple[Table, 
             f"{kind}{_of(found, joints)}" for kind, found in _grouped(kinds, lambda fault: fault.kind).items()
         )
         rows.append((names, experiment))
-    table = Table(("undecidable from this log, and nothing points to it", "what would decide it"), tuple(rows))
-    return (_wrapped(table, "", share=0.5),) if rows else ()
+    table = Table(
+        ("undecidable from this log, and nothing points to it", "what would decide it"), tuple(rows), words=True
+    )
+    return (table,) if rows else ()
 
 
 def _bounds_table(faults: Sequence[Fault], joints: Sequence[str]) -> tuple[Table, ...]:
     rows: list[tuple[Cell, ...]] = []
     for kind, found in sorted(_grouped(faults, lambda fault: fault.kind).items()):
         rows.append((kind, _beyond(found), _of(found, joints).removeprefix(" of ") or "the arm"))
-    table = Table(("excluded", "beyond", "of"), tuple(rows))
-    return (_wrapped(table, ""),) if rows else ()
+    table = Table(("excluded", "beyond", "of"), tuple(rows), words=True)
+    return (table,) if rows else ()
 
 
 def _beyond(faults: Sequence[Fault]) -> str:
@@ -84,26 +83,3 @@ def _grouped(faults: Iterable[Fault], key: Callable[[Fault], str]) -> dict[str, 
     for fault in faults:
         out.setdefault(key(fault), []).append(fault)
     return out
-
-
-def _wrapped(table: Table, caption: str, share: float = 0.3) -> Table:
-    """The same with the last column broken into lines, so that the whole fits the screen.
-
-    Args:
-        table: of words.
-        caption: it gets.
-        share: of the screen that the last column has at least; a first column that is wider than the rest is broken too.
-    """
-    least = int(share * WIDTH)
-    cells = [[str(cell) for cell in row] for row in table.rows]
-    widths = [max(len(row[k]) for row in [list(table.header), *cells]) for k in range(len(table.header))]
-    between = 2 * (len(widths) - 1)
-    last = max(least, WIDTH - sum(widths[:-1]) - between)
-    first = max(len(table.header[0]), min(widths[0], WIDTH - last - sum(widths[1:-1]) - between))
-    rows: list[tuple[Cell, ...]] = []
-    for row in cells:
-        heads, tails = wrap(row[0], first) or [""], wrap(row[-1], last) or [""]
-        for k in range(max(len(heads), len(tails))):
-            middle = row[1:-1] if k == 0 else [""] * (len(row) - 2)
-            rows.append((heads[k] if k < len(heads) else "", *middle, tails[k] if k < len(tails) else ""))
-    return Table(table.header, tuple(rows), caption=caption)

@@ -20,6 +20,7 @@ from armid.identification.data import Data
 from armid.identification.evidence import Evidence, OtherLoad
 from armid.identification.gains import DriveGains
 from armid.identification.metrics import CONSTANT, Predicted
+from armid.identification.sensors import Imperfections
 from armid.identification.thresholds import REPEATED_SHARE
 from armid.information.information import Information, total
 from armid.information.solve import smallest_solution
@@ -70,7 +71,7 @@ def evidence_of(
         against_nominal=against_nominal,
         against_constant=tested.against(CONSTANT, tolerated=1.0),
         log_notes=data.notes,
-        torque_delay=data.conditioning.torque_delay,
+        torque_delay=data.conditioning.torque_delay + moved_back(data.imperfections),
         train=() if train.motion is None else train.motion.joints(),
         held_out=() if tested.motion is None else tested.motion.joints(),
         noise=noise_floor(data, gains),
@@ -78,6 +79,11 @@ def evidence_of(
         cross_predicted=cross_predicted(data.train, refit) if repeated > REPEATED_SHARE.value else {},
         other_load=other_load(data.held_out, standard, train=data.train),
     )
+
+
+def moved_back(found: Imperfections | None) -> float:
+    """By how much torque was moved in time by what runs were freed from [s]."""
+    return 0.0 if found is None else found.moved_back
 
 
 def tested_notes(data: Data) -> tuple[Note, ...]:

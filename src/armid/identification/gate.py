@@ -310,7 +310,7 @@ def fault_checks(faults: Sequence[Fault]) -> tuple[Check, ...]:
             passed=False,
             value=fault.estimate,
             limit=fault.tolerance,
-            message=fault.sentence + (f"; undo it in the {fault.place}: {fault.words}" if fault.words else ""),
+            message=fault.sentence + (f"; undo it {fault.place}: {fault.words}" if fault.words else ""),
             subject=fault.joint or "",
         )
         for fault in faults
@@ -322,9 +322,9 @@ def sensor_checks(found: Imperfections | None) -> tuple[Check, ...]:
     """One failure for every sensor that the model had to correct beyond what is plausible, and beyond doubt.
 
     Delays are not among them: they stand in for what filters leave at reversals. Doubt is that of all sensors together: of forty
-    sound ones two are beyond 1.96 deviations by chance.
+    sound ones two are beyond 1.96 deviations by chance. Nor is what somebody asked to undo, of a sensor file or with `correct`.
     """
-    if found is None:
+    if found is None or found.moves:
         return ()
     sensors = [sized for sized in found.sizes if sized.item.family in _SENSORS]
     beyond_doubt = normal_quantile(1.0 - 0.025 / max(len(sensors), 1))
@@ -367,7 +367,8 @@ def checks_of(result: Result) -> tuple[Check, ...]:
         relative_error=result.relative_error,
         evidence=result.evidence,
     )
-    fresh = (*fresh, *fault_checks(result.suspects), *sensor_checks(result.imperfections))
+    # A fault that was found is a cause; errors that are too large may be no more than what it does.
+    fresh = (*fault_checks(result.suspects), *fresh, *sensor_checks(result.imperfections))
     codes = {check.code for check in fresh}
     failing = {(check.code, check.subject) for check in fresh if not check.passed}
     kept = (

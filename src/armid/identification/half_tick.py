@@ -26,6 +26,7 @@ from armid.identifiability.base import BaseParameters
 from armid.identification.data import Data
 from armid.identification.gains import DriveGains, gain_values
 from armid.identification.imperfections import RowsBeside, reference_of
+from armid.identification.moving import made_to_learn
 from armid.identification.settings import Identification
 from armid.logs.conditioning import VelocitySource
 from armid.notes import Note, Severity
@@ -143,7 +144,7 @@ def paired_with_motion(
         conditioning=conditioning,
         gains=gain_values(gains),
     )
-    train, held_out = maker.made(data.recordings, data.workers).runs
+    train, held_out = made_to_learn(maker, data.recordings, data.workers).runs
     text = (
         f"torque acts {-1e3 * found.shift:.2f} ms after it was recorded, as one held for a control tick does: "
         "it is paired with the motion of that time"

@@ -25,6 +25,7 @@ from armid.estimation.imperfections import correlation_length
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, each_run, information_of
 from armid.estimation.runs import lengths_of, thinned_runs
+from armid.identification.candidates import MOTION, in_mapping
 from armid.identification.faults import Answer, Fault
 from armid.identification.fit import Fit, consistent_prior
 from armid.identification.settings import Identification
@@ -80,6 +81,15 @@ class Hypothesis:
         """Whether it is more than a sign."""
         return self.kind not in _SIMPLEST[:3]
 
+    @property
+    def least_better(self) -> int:
+        """Joints that must be explained better without it.
+
+        Two joints that were exchanged are both wrong, and a turned encoder turns weight for its own joint and for those beside
+        it. Of one light joint alone another geometry explains a cable, or a sensor that is not round.
+        """
+        return 2 if self.exchange else 1
+
     def fault(self, answer: Answer, explains: float) -> Fault:
         """As a row of what could be wrong; found, it is always too large to be used."""
         found = answer is Answer.FOUND
@@ -99,29 +109,38 @@ class Hypothesis:
         )
 
 
-def mistakes(robot: Robot, runs: Sequence[Run], fit: Fit, settings: Identification) -> tuple[Fault, ...]:
+def looked_at(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """What `mistakes` looks at of a training motion."""
+    return thinned_runs(runs, _LOOKED_AT)
+
+
+def mistakes(
+    robot: Robot, recorded: Sequence[Run], runs: Sequence[Run], fit: Fit, settings: Identification
+) -> tuple[Fault, ...]:
     """Discrete mistakes that the training motion shows, or cannot exclude; empty where torque has two sides.
 
     Signs are always tried. Exchanged joints and turned encoders leave some joint unexplained, and are tried when one is.
 
     Args:
         robot: as the runs have it.
-        runs: training motion.
-        fit: to it as it is.
+        recorded: `looked_at` of the training motion before it was freed from imperfections: those were chosen to explain the
+            recording as it is, and some of them stand in for what is wrong with it.
+        runs: training motion that the fit rests on.
+        fit: see there.
         settings: see there.
     """
-    thin = thinned_runs(runs, _LOOKED_AT)
     n = robot.n_joints
     if settings.effects.torques not in (TorqueSide.LINK, TorqueSide.MOTOR) or any(
-        run.inputs.shape[1] > 4 * n for run in thin
+        run.inputs.shape[1] > 4 * n for run in recorded
     ):
         return ()
-    enough = NEGLIGIBLE_ERROR.value * _torques(thin)
-    own = _errors(robot, information_of(thin), fit, settings, enough)
+    torques = _torques(recorded)
+    enough = NEGLIGIBLE_ERROR.value * torques
+    own = _errors(robot, information_of(recorded), fit, settings, enough)
     if own is None:
         return ()
     rows = _independent_rows(runs, fit)
-    without = _Without(thin)
+    without = _Without(recorded)
 
     def scored(tried: Iterable[Hypothesis], few: _Without, slack: float) -> list[_Score]:
         """The best by their quick score, each with what its possible bodies gain."""
@@ -132,9 +151,9 @@ def mistakes(robot: Robot, runs: Sequence[Run], fit: Fit, settings: Identificati
         return [_Score(m, own / other, rows) for m, other in found if other is not None]
 
     answers = (*_answers(scored(signs(robot), without, log(TIED.value))), *_not_tried(robot))
-    if any(fault.answer is Answer.FOUND for fault in answers) or not _unexplained(thin, fit):
+    if any(fault.answer is Answer.FOUND for fault in answers) or not np.any(own > JOINT_ERROR.value * torques):
         return answers
-    return (*_answers(scored(exchanges(robot), _Without(thinned_runs(runs, _FEW)), 0.0)), *answers)
+    return (*_answers(scored(exchanges(robot), _Without(thinned_runs(recorded, _FEW)), 0.0)), *answers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +177,9 @@ class _Score:
 
     @property
     def better(self) -> bool:
-        """Whether it fits better; an exchange concerns two joints, and must help both."""
+        """Whether it fits better, on as many joints as it must."""
         better = int(np.sum(self.ratios > MISTAKE_GAIN.value))
-        return self.gain > log(MISTAKE_GAIN.value) and better >= (2 if self.mistake.exchange else 1)
+        return self.gain > log(MISTAKE_GAIN.value) and better >= self.mistake.least_better
 
     @property
     def found(self) -> bool:
@@ -226,12 +245,6 @@ def _correlation_lengths(run: Run, standard: FloatArray) -> list[float]:
     return [correlation_length(column) for column in run.residuals(standard).T]
 
 
-def _unexplained(runs: Sequence[Run], fit: Fit) -> bool:
-    """Whether possible bodies leave some joint's training torque unexplained."""
-    squares = sum(np.sum(run.residuals(fit.consistent.values) ** 2, axis=0) for run in runs)
-    return bool(np.any(np.sqrt(squares / sum(lengths_of(runs))) > JOINT_ERROR.value * _torques(runs)))
-
-
 def _torques(runs: Sequence[Run]) -> FloatArray:
     """Root mean square torque by channel."""
     return np.maximum(np.sqrt(sum(np.sum(run.y**2, axis=0) for run in runs) / sum(lengths_of(runs))), 1e-150)
@@ -244,7 +257,7 @@ def signs(robot: Robot) -> Iterator[Hypothesis]:
         yield Hypothesis(
             kind="torque-sign",
             joint=name,
-            words=f"torque sign of {name}: -1",
+            words=in_mapping("torque", "sign", name, "-1"),
             experiment=f"move {name} against a spring or a hand and look at the sign",
             undo=_as_it_is,
             reversed_torque=j,
@@ -255,14 +268,14 @@ def signs(robot: Robot) -> Iterator[Hypothesis]:
         yield Hypothesis(
             kind="position-sign",
             joint=name,
-            words=f"position sign of {name}: -1",
+            words=in_mapping(MOTION, "sign", name, "-1"),
             experiment=f"turn {name} and look which way it counts",
             undo=backwards,
         )
         yield Hypothesis(
             kind="mirrored",
             joint=name,
-            words=f"position and torque sign of {name}: -1",
+            words=in_mapping("position, velocity and torque", "sign", name, "-1"),
             experiment=f"turn {name} and look which way it counts",
             undo=backwards,
             reversed_torque=j,
@@ -290,7 +303,7 @@ def exchanges(robot: Robot) -> Iterator[Hypothesis]:
             yield Hypothesis(
                 kind="quarter-turn",
                 joint=joint.name,
-                words=f"position offset of {joint.name}: {-angle:+.4f} rad",
+                words=in_mapping("position", "offset", joint.name, f"{-angle:.6g}"),
                 experiment=f"drive {joint.name} to its zero and look",
                 undo=_turned(j, -angle),
                 angle=angle,

@@ -19,7 +19,7 @@ from armid.estimation.runs import map_runs
 from armid.identification.aids import Aids, aids_of
 from armid.identification.candidates import position_faults
 from armid.identification.data import Data
-from armid.identification.doubts import freed, one_sided, paired_torque, perfected, suspected, with_method
+from armid.identification.doubts import freed, paired_torque, perfected, suspected, with_method, without_sensors
 from armid.identification.faults import Answer, Fault
 from armid.identification.fit import Fit, fitted
 from armid.identification.gains import DriveGains
@@ -28,7 +28,7 @@ from armid.identification.gravity import GravityDirection, with_gravity
 from armid.identification.half_tick import HeldTorque
 from armid.identification.imperfections import Weighed
 from armid.identification.judged import judged
-from armid.identification.mistakes import mistakes
+from armid.identification.mistakes import looked_at, mistakes
 from armid.identification.origins import LogRecord
 from armid.identification.possible_choice import beside_possible_bodies
 from armid.identification.prepare import drive_gains, in_torque_units, prepared
@@ -93,8 +93,7 @@ def run_identification(
         settings, data = with_method(robot, data, settings, gains)
     measured = data.choice[0].channel(settings.effects.torques)
     aids = aids_of(robot, learned, data.train, data.conditioning, settings, torque=measured)
-    if settings.sensors is not None:
-        data = freed(data, one_sided(settings.sensors, settings))
+    data = without_sensors(robot, data, settings, gains)
     estimated = _estimated(robot, data, settings, gains, aids, progress)
     progress("judging")
     result = _judged(robot, estimated, settings, gains, held_since, progress)
@@ -197,6 +196,7 @@ def _estimated(
         _, suspects = suspected(robot, data, replace(settings, correct=False), gains)
         return replace(_with_shapes(robot, data, settings, gains, progress, aids), suspects=suspects)
     recorded, suspects = suspected(robot, data, settings, gains)
+    seen = looked_at(recorded.train)
     progress("imperfections")
     data, beside = perfected(robot, recorded, settings, gains)
 
@@ -214,8 +214,8 @@ def _estimated(
     progress("estimating")
     fit = fit_to(data, beside)
     progress("what could be wrong")
-    mistaken = mistakes(robot, data.train, fit, settings)
-    # What makes bodies possible again may hide a mistake of the recording: these come first.
+    mistaken = mistakes(robot, seen, data.train, fit, settings)
+    # What makes bodies possible again may stand in for a mistake of the recording.
     if beside is not None and not any(fault.answer is Answer.FOUND for fault in mistaken):
         more = beside_possible_bodies(beside.choice)
         if more is not None and more.found is not None:
@@ -247,7 +247,7 @@ def _with_shapes(
     )
     fit = replace(fit, notes=(*fit.notes, *shaping.notes))
     friction = friction_record(settings, shaping, fit, data, plain, fit.scale_deviations)
-    mistaken = mistakes(robot, shaping.data.train, fit, settings)
+    mistaken = mistakes(robot, looked_at(shaping.data.train), shaping.data.train, fit, settings)
     return _Estimated(data=shaping.data, fit=fit, mistaken=mistaken, friction=friction, checks=paying_check(friction))
 
 

@@ -22,6 +22,7 @@ from armid.estimation.runs import map_runs
 from armid.identifiability.base import BaseParameters
 from armid.identification.data import Data
 from armid.identification.gains import DriveGains, DriveGainSearch
+from armid.identification.moving import made_to_learn
 from armid.identification.settings import Identification
 from armid.identification.temperature import run_temperatures
 from armid.identification.turning import turning_notes, turning_of
@@ -65,7 +66,7 @@ def prepared(
     choice, resolved, structural, notes = _chosen_velocity(robot, train, settings, workers)
     shapes = turning_of(robot, train, choice, resolved, settings, structural, workers=workers)
     maker = RunMaker(robot=robot, effects=settings.effects, shapes=shapes, conditioning=resolved)
-    made = maker.made((train, held_out), workers)
+    made = made_to_learn(maker, (train, held_out), workers)
     runs = made.runs
     # How the cut-off was chosen is known where that was done.
     notes = (*longest(train).conditioning_notes(resolved), *made.notes, *notes, *turning_notes(robot, shapes))

@@ -26,7 +26,7 @@ from armid.logs.recording import Recording
 from armid.robot.robot import Robot
 from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection
 
-_SCHEMA = "armid.sensors/1"
+SCHEMA = "armid.sensors/1"
 _WHAT = "a sensor file, sensors.yaml in the --out of armid identify"
 _OF_JOINTS = (Family.GAIN, Family.DELAY, Family.ZERO, Family.SCALE)
 """What a joint has; the clock is the recording's."""
@@ -70,7 +70,7 @@ def sensor_text(found: Imperfections) -> str:
     if not sizes:
         return ""
     lines = [
-        f"schema: {_SCHEMA}",
+        f"schema: {SCHEMA}",
         "# errors of the recording: gain, scale and clock as shares, zero in rad or m, delay in s",
     ]
     if any(joint is not None for _, joint in sizes):
@@ -92,20 +92,19 @@ def sensor_text(found: Imperfections) -> str:
     return "\n".join(lines) + "\n"
 
 
-def read_sensors(path: str | Path, robot: Robot, *, recorded_velocity: bool = False) -> Imperfections:
-    """What a sensor file says, to free recordings of this arm from it.
+def read_sensors(path: str | Path, robot: Robot) -> Imperfections:
+    """What a sensor file says, to free recordings of this arm from it; as of velocities that are derived from positions.
 
     Args:
         path: of the file.
         robot: whose joints it names.
-        recorded_velocity: whether velocities are recorded and not derived from positions.
 
     Raises:
         InputError: not a sensor file, a joint the arm does not have, or something that is no number.
     """
     document = read_yaml(path, _WHAT)
-    if document.get("schema") != _SCHEMA:
-        raise InputError(path, f"schema {document.get('schema')!r}", f"expected {_SCHEMA}: {_WHAT}")
+    if document.get("schema") != SCHEMA:
+        raise InputError(path, f"schema {document.get('schema')!r}", f"expected {SCHEMA}: {_WHAT}")
     sizes: list[Sized] = []
     joints = document.get("joints") or {}
     if not isinstance(joints, dict):
@@ -123,7 +122,7 @@ def read_sensors(path: str | Path, robot: Robot, *, recorded_velocity: bool = Fa
     return Imperfections(
         joints=robot.joint_names,
         sizes=tuple(sizes),
-        reference=ColumnReference.without_model(robot.n_joints, recorded_velocity=recorded_velocity),
+        reference=ColumnReference.without_model(robot.n_joints, recorded_velocity=False),
         moves=True,
     )
 

@@ -161,6 +161,12 @@ class Imperfections:
         return any(sized.item.family in DELAYS for sized in self.sizes)
 
     @property
+    def moved_back(self) -> float:
+        """By how much torque was moved in time on most joints, corrections in a row included [s]."""
+        own = self.size(Family.COMMON_DELAY) + float(np.median(self.per_joint(Family.DELAY))) if self.moves else 0.0
+        return own + (0.0 if self.before is None else self.before.moved_back)
+
+    @property
     def needs_model(self) -> bool:
         """Whether undoing them takes the model of `reference`, and not the recording alone."""
         return any(sized.item.family not in _EXACT for sized in self.sizes) or bool(self.before)

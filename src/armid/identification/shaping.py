@@ -22,6 +22,7 @@ from armid.identification.fit import Fit
 from armid.identification.friction import Build, FrictionSearch, ShapeFit, rigid_part, scale_deviations
 from armid.identification.gains import DriveGains, gain_values
 from armid.identification.metrics import CONSISTENT, predicted
+from armid.identification.moving import made_to_learn
 from armid.identification.records import FrictionShapes, Measured, ShapeWorth
 from armid.identification.sensors import corrected_runs
 from armid.identification.settings import Identification
@@ -91,7 +92,7 @@ def shaped(robot: Robot, data: Data, settings: Identification, plain: Fit, gains
     maker = RunMaker(
         robot=robot, effects=effects, shapes=shapes, conditioning=data.conditioning, gains=gain_values(gains)
     )
-    train, held_out = (_freed(runs, data) for runs in maker.made(data.recordings, data.workers).runs)
+    train, held_out = (_freed(runs, data) for runs in made_to_learn(maker, data.recordings, data.workers).runs)
     fresh = replace(
         data,
         train=train,

@@ -15,6 +15,7 @@ from armid.estimation.runs import map_runs
 from armid.identifiability.base import BaseParameters
 from armid.identification.data import Data
 from armid.identification.gains import DriveGains, gain_values
+from armid.identification.moving import made_to_learn
 from armid.identification.sensors import Imperfections, corrected_runs
 from armid.identification.settings import Identification
 from armid.information.information import Information, added
@@ -148,7 +149,7 @@ def turning_at_once(robot: Robot, data: Data, effects: Effects, gains: DriveGain
     maker = RunMaker(
         robot=robot, effects=effects, shapes=shapes, conditioning=data.conditioning, gains=gain_values(gains)
     )
-    train, held_out = maker.made(data.recordings, data.workers).runs
+    train, held_out = made_to_learn(maker, data.recordings, data.workers).runs
     if data.imperfections is not None:
         train, held_out = (corrected_runs(part, data.imperfections) for part in (train, held_out))
     return replace(data, train=train, held_out=held_out, shapes=shapes)
@@ -178,7 +179,7 @@ def turned_on_time(
         workers=data.workers,
     )
     maker = RunMaker(robot=robot, effects=linear.effects, shapes=shapes, conditioning=data.conditioning)
-    runs = [map_runs(part, freed) for part in maker.made(data.recordings, data.workers).runs]
+    runs = [map_runs(part, freed) for part in made_to_learn(maker, data.recordings, data.workers).runs]
     notes = tuple(note for note in data.notes if note.code not in _TURNING)
     return replace(
         data,

@@ -20,7 +20,7 @@ from armid.estimation.runs import RunShelf
 from armid.identification.chosen import Parameters, standard_values
 from armid.identification.combine import joint_errors
 from armid.identification.evidence import Evidence
-from armid.identification.figures import other_load
+from armid.identification.figures import moved_back, other_load
 from armid.identification.gate import log_checks, nominal_checks
 from armid.identification.held_out import held_out_checks
 from armid.identification.metrics import CONSISTENT, FREE, Predicted, has_masses, nominal_models, predicted
@@ -186,7 +186,7 @@ def validate(
             *(check for check in known.checks if check.code not in _ABOUT_MOTION),
             *held_out_checks(joints, {"held_out": error}, _evidence(known, found, shelf.runs(), own)),
             *nominal_checks(compared),
-            *log_checks(notes, torque_delay=settings.torque_delay),
+            *log_checks(notes, torque_delay=settings.torque_delay + moved_back(known.imperfections)),
             *_seen_checks(known, recordings),
             *_stored_checks(known),
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,14 +36,21 @@ class Scaled:
     offset: FloatArray
 
     @staticmethod
-    def of(entry: ChannelMap, table: TableFile, where: str) -> Scaled:
-        """Looks up columns; a name that does not exist is an error that lists those that do."""
+    def of(entry: ChannelMap, table: TableFile, where: str, joints: Sequence[str] = ()) -> Scaled:
+        """Looks up columns; a name that does not exist is an error that lists those that do.
+
+        Args:
+            entry: what the mapping says.
+            table: the file.
+            where: the mapping, for errors.
+            joints: names of the columns, for factors of single joints.
+        """
         columns = tuple(column_of(table, name, where) for name in entry.columns) or table.names
-        gear = np.array(entry.gear_ratio)
+        gear = _factors(entry, "gear_ratio", joints, where)
         # A gear makes the joint slower and stronger than the motor.
         through = gear if entry.channel.is_torque or entry.channel is Channel.EXTERNAL_TORQUE else 1.0 / gear
         units = np.array([factor(entry.channel, unit) for unit in entry.units or (entry.unit,)])
-        scale = units * np.array(entry.sign) * np.array(entry.gain) * through
+        scale = units * _factors(entry, "sign", joints, where) * _factors(entry, "gain", joints, where) * through
         matrix = entry.matrix
         if entry.inverse_matrix is not None:
             inverse: FloatArray = np.linalg.inv(entry.inverse_matrix).astype(np.float64)
@@ -53,8 +61,25 @@ class Scaled:
             columns=columns,
             scale=scale,
             matrix=matrix,
-            offset=np.array(entry.offset),
+            offset=_factors(entry, "offset", joints, where),
         )
+
+
+def _factors(entry: ChannelMap, word: str, joints: Sequence[str], where: str) -> FloatArray:
+    """Numbers of a word of the mapping, shape [1] or [columns]."""
+    values = np.array(getattr(entry, word), dtype=np.float64)
+    named = entry.by_joint.get(word, {})
+    if not named:
+        return values
+    if word != "offset" and (entry.matrix is not None or entry.inverse_matrix is not None):
+        raise InputError(where, f"{word} by joint beside a matrix, whose columns are no joints", "give a list")
+    values = np.array(np.broadcast_to(values, (len(joints),)))
+    for name, value in named.items():
+        if name not in joints:
+            raise UnknownNameError(f"joint in {word} of {where}", name, joints)
+        k = list(joints).index(name)
+        values[k] = values[k] + value if word == "offset" else values[k] * value
+    return values
 
 
 def channel_values(scaled: Scaled, table: Table, start: int, stop: int) -> FloatArray:

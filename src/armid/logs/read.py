@@ -342,7 +342,8 @@ class LogStream:
     @cached_property
     def scaled(self) -> tuple[Scaled, ...]:
         """Each channel with its columns looked up and its factors worked out."""
-        return tuple(Scaled.of(c, self.tables[c.file], self.mapping.name) for c in self.mapping.channels)
+        own = self.mapping.joints or (() if self.robot is None else self.robot.joint_names)
+        return tuple(Scaled.of(c, self.tables[c.file], self.mapping.name, own) for c in self.mapping.channels)
 
     def start_hash(self) -> None:
         """Hashes the raw bytes beside the reading."""

@@ -131,7 +131,7 @@ def _reversal_findings(view: Probe, fit: WeightFit, reversed_: Mask, partly: boo
                 Severity.ERROR,
                 name,
                 f"{view.channel.value} is opposite to {nominal} (correlation {value:.2f}){also}",
-                "give `sign: -1` for this channel in a mapping",
+                f"give `sign: {{{name}: -1}}` for this channel in a mapping",
             )
         return
     yield finding(

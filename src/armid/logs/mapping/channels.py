@@ -9,7 +9,7 @@ from typing import Any
 from armid.errors import InputError, UnknownNameError
 from armid.logs.log import Channel
 from armid.logs.mapping.maps import DEFAULT_UNITS, TORQUE_SIDES, ChannelMap, FileMap
-from armid.logs.mapping.values import describe, keyed, matrix, per_joint, text
+from armid.logs.mapping.values import describe, keyed, matrix, named_numbers, per_joint, text
 from armid.logs.units import SHARES, canonical, factor
 
 _CHANNEL_KEYS = (
@@ -27,6 +27,10 @@ _CHANNEL_KEYS = (
 )
 
 
+_FACTORS = {"sign": 1.0, "gain": 1.0, "gear_ratio": 1.0, "offset": 0.0}
+"""What stands for a column of which nothing is said."""
+
+
 def channel_maps(value: Any, files: Mapping[str, FileMap], where: Path, width: int | None) -> tuple[ChannelMap, ...]:
     if not isinstance(value, dict) or not value:
         raise InputError(
@@ -37,9 +41,14 @@ def channel_maps(value: Any, files: Mapping[str, FileMap], where: Path, width: i
         channel, own = _channel_of(str(key), keyed(entry, _CHANNEL_KEYS, where, f"channel {key!r}"), where)
         what = f"channel {key!r}"
         units = _units_of(own.get("unit", DEFAULT_UNITS[channel]), channel, where, what, width)
+        by_joint = {
+            name: named_numbers(own.pop(name), where, f"{name} of {what}")
+            for name in _FACTORS
+            if isinstance(own.get(name), dict)
+        }
         factors = {
             name: per_joint(own.get(name, default), where, f"{name} of {what}", width)
-            for name, default in (("sign", 1.0), ("gain", 1.0), ("gear_ratio", 1.0), ("offset", 0.0))
+            for name, default in _FACTORS.items()
         }
         out.append(
             ChannelMap(
@@ -54,13 +63,15 @@ def channel_maps(value: Any, files: Mapping[str, FileMap], where: Path, width: i
                 ),
                 gear_ratio=factors["gear_ratio"],
                 offset=factors["offset"],
+                by_joint=by_joint,
                 matrix=matrix(own.get("matrix"), where, f"matrix of {what}"),
                 inverse_matrix=matrix(own.get("inverse_matrix"), where, f"inverse_matrix of {what}", square=True),
             )
         )
-        if any(s not in (-1.0, 1.0) for s in out[-1].sign):
-            raise InputError(where, f"sign of {what} is {own['sign']!r}", "expected 1 or -1; scaling is `gain`")
-        if any(g == 0.0 for g in out[-1].gear_ratio):
+        signs, gears = ((*getattr(out[-1], word), *by_joint.get(word, {}).values()) for word in ("sign", "gear_ratio"))
+        if any(s not in (-1.0, 1.0) for s in signs):
+            raise InputError(where, f"sign of {what} is {entry['sign']!r}", "expected 1 or -1; scaling is `gain`")
+        if any(g == 0.0 for g in gears):
             raise InputError(where, f"gear_ratio of {what} is zero")
     kinds = [entry.channel for entry in out]
     if len(set(kinds)) != len(kinds):

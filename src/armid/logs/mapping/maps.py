@@ -68,6 +68,7 @@ class ChannelMap:
         unit: as written, of all columns.
         units: one per column where they differ (a sliding joint among turning ones); empty when they do not.
         sign, gain, gear_ratio, offset: one number or one per joint; offset in SI units.
+        by_joint: of the same words, numbers for single joints by name; others have none.
         matrix, inverse_matrix: shape [n, columns] and [columns, n].
     """
 
@@ -80,6 +81,7 @@ class ChannelMap:
     gain: tuple[float, ...] = (1.0,)
     gear_ratio: tuple[float, ...] = (1.0,)
     offset: tuple[float, ...] = (0.0,)
+    by_joint: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     matrix: FloatArray | None = None
     inverse_matrix: FloatArray | None = None
 

@@ -33,6 +33,13 @@ def per_joint(value: Any, where: Path, what: str, width: int | None) -> tuple[fl
     return out
 
 
+def named_numbers(value: dict[Any, Any], where: Path, what: str) -> dict[str, float]:
+    """Numbers of single joints by name."""
+    if not value:
+        raise InputError(where, f"{what} names no joint", "expected a number, a list, or {joint: number}")
+    return {str(name): number(one, where, f"{what} for {name}") for name, one in value.items()}
+
+
 def matrix(value: Any, where: Path, what: str, *, square: bool = False) -> FloatArray | None:
     if value is None:
         return None
