@@ -91,12 +91,13 @@ def _weightless(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
 
 def _possible(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
     """Links with a mass whose moments of inertia no body has, with the nearest that one as large as the link has."""
-    bodies = {i: _possible_body(robot, i) for i, link in enumerate(robot.links) if _has_impossible_moments(link.inertial)}
+    wrong = [i for i, link in enumerate(robot.links) if _has_impossible_moments(link.inertial)]
+    bodies = {i: _possible_body(robot, i) for i in wrong}
     if not bodies:
         return robot, ()
     links = tuple(replace(link, inertial=bodies.get(i, link.inertial)) for i, link in enumerate(robot.links))
     names = ", ".join(robot.links[i].name for i in bodies)
-    text = f"no body has the moments of inertia described for {names}: simulated with the nearest possible ones; correct <inertial>"
+    text = f"no body has the moments of inertia described for {names}: the nearest possible ones are simulated"
     return replace(robot, links=links), (Note("bodies-assumed", Severity.WARNING, text),)
 
 
