@@ -91,8 +91,11 @@ def _weightless(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
 
 def _possible(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
     """Links with a mass whose moments of inertia no body has, with the nearest that one as large as the link has."""
-    wrong = [i for i, link in enumerate(robot.links) if _has_impossible_moments(link.inertial)]
-    bodies = {i: _possible_body(robot, i) for i in wrong}
+    bodies = {
+        i: _possible_body(robot, i, link.inertial)
+        for i, link in enumerate(robot.links)
+        if link.inertial is not None and link.inertial[0] > 0.0 and inertial_problem(link.inertial) is not None
+    }
     if not bodies:
         return robot, ()
     links = tuple(replace(link, inertial=bodies.get(i, link.inertial)) for i, link in enumerate(robot.links))
@@ -101,13 +104,9 @@ def _possible(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
     return replace(robot, links=links), (Note("bodies-assumed", Severity.WARNING, text),)
 
 
-def _has_impossible_moments(inertial: FloatArray | None) -> bool:
-    return inertial is not None and inertial[0] > 0.0 and inertial_problem(inertial) is not None
-
-
-def _possible_body(robot: Robot, link: int) -> FloatArray:
+def _possible_body(robot: Robot, link: int, described: FloatArray) -> FloatArray:
     """Mass and centre as described; second moments raised along their own axes where they are too small."""
-    mass, centre, I = to_centre_of_mass(robot.links[link].inertial)
+    mass, centre, I = to_centre_of_mass(described)
     least = _THINNEST * mass * float(np.min(link_shapes(robot)[link].half)) ** 2 / 5.0
     moments, axes = np.linalg.eigh(np.trace(I) / 2.0 * np.eye(3) - I)
     Sigma = (axes * np.maximum(moments, least)) @ axes.T
