@@ -18,7 +18,7 @@ from armid.identification.result import Result
 from armid.identification.settings import Identification
 from armid.kernels.dynamics import mass_matrix
 from armid.parameters.effects import Effects
-from armid.parameters.inertial import from_centre_of_mass
+from armid.parameters.inertial import from_centre_of_mass, to_centre_of_mass
 from armid.robot import Link, Robot
 from armid.robot.load import load_robot
 from armid.robot.robot import Limits
@@ -196,3 +196,20 @@ def test_an_arm_as_light_as_its_description_is_not_held_against_the_result():
     assert "plausible-total-mass" in failed(0.02, 1.0)
     assert "plausible-total-mass" not in failed(0.02, 0.02)
     assert "plausible-total-mass" in failed(0.01, 0.02)
+
+
+def test_a_stated_mass_is_expected_though_no_body_has_the_inertia_beside_it():
+    robot = load_robot("iiwa14")
+    names = TorqueRows(robot, Effects()).columns
+    mass, centre, _ = to_centre_of_mass(robot.links[2].inertial)
+
+    def expected(stated: float) -> float:
+        impossible = from_centre_of_mass(stated, centre, np.diag([-0.3, -0.2, 0.1]))
+        links = list(robot.links)
+        links[2] = replace(links[2], inertial=impossible)
+        prior = nominal_prior(replace(robot, links=tuple(links)), names)
+        return float(prior.values[list(names).index("link3.mass")])
+
+    assert expected(1.4 * mass) == pytest.approx(1.4 * mass)
+    # A thousand times what fits into its shapes says nothing.
+    assert expected(1000.0 * mass) < 10.0 * mass

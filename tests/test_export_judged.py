@@ -211,11 +211,20 @@ def test_what_a_program_refuses_in_the_description_already_is_no_fault_of_the_fi
     robot = parse_urdf(text, tip="fore")
     told = {check.program: check for check in reload_checks(robot, text, mjcf=False, original=text)}
     assert "antenna" in told["MuJoCo"].refusal
-    assert told["MuJoCo"].words().startswith("MuJoCo refuses the description itself, before any change: ")
+    assert told["MuJoCo"].words().startswith("MuJoCo refuses what the description itself says: ")
     assert told["MuJoCo"].words().count("refuses") == 1
     assert told["Pinocchio"].difference < 1e-9
     with pytest.raises(ReloadError, match=r"^MuJoCo refuses the exported file: .*antenna"):
         reload_checks(robot, text, mjcf=False)
+    # The description was refused for another link first, which the export has mended.
+    worse = text.replace(
+        'ixx="0.05" ixy="0" ixz="0" iyy="0.05" iyz="0" izz="0.03"',
+        'ixx="0.05" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"',
+    )
+    told = {check.program: check for check in reload_checks(robot, text, mjcf=False, original=worse)}
+    assert "antenna" in told["MuJoCo"].refusal
+    with pytest.raises(ReloadError, match="column"):
+        reload_checks(robot, worse, mjcf=False, original=text)
 
 
 @pytest.mark.parametrize("kind", ["floating", "planar"])

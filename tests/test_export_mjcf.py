@@ -16,8 +16,10 @@ from armid.kernels.kinematics import jacobian
 from armid.robot import Frame, Robot
 from armid.robot.catalogue import catalogue_names
 from armid.robot.elementary import rotation_from_rpy
+from armid.robot.geometry import Box, Geometry, Sphere
 from armid.robot.load import load_robot
 from armid.robot.quaternion import quaternion_from_matrix
+from armid.simulation.arm_spec import arm_spec, compiled
 from support.chains import random_robot
 
 
@@ -108,3 +110,12 @@ def test_mujoco_has_our_jacobian_and_energies(name: str) -> None:
     assert np.abs(jacobian(robot, q)[0] - J).max() < 1e-12
     assert dynamics.potential_energy(robot, q)[0] == pytest.approx(data.energy[0], rel=1e-9, abs=1e-9)
     assert dynamics.kinetic_energy(robot, q, qd)[0] == pytest.approx(data.energy[1], rel=1e-9)
+
+
+def test_shapes_without_thickness_are_written_so_that_mujoco_reads_them() -> None:
+    arm = load_robot("iiwa14")
+    flat = tuple(Geometry(shape, np.eye(4)) for shape in (Box((0.0, 0.0, 0.0)), Box((0.1, 0.2, 0.0)), Sphere(0.0)))
+    arm = replace(arm, links=(*arm.links[:-1], replace(arm.links[-1], geometry=flat)))
+    assert mujoco.MjModel.from_xml_string(mjcf_text(arm)).ngeom >= len(flat)
+    engine = compiled(arm_spec(arm, None, np.zeros(arm.n_joints, dtype=bool), collisions=True), arm)
+    assert engine.ngeom >= len(flat)

@@ -112,6 +112,23 @@ def test_fingers_that_move_by_themselves_are_left_out_and_said_so():
     assert "--tip" in note.message
 
 
+def test_a_thumb_that_is_longer_than_the_fingers_beside_it_is_no_part_of_the_arm():
+    """Of two fingers one mimics the other; a thumb of two joints would otherwise end the longest chain."""
+    thumb = (
+        '<link name="pad"/><joint name="thumb1" type="revolute"><parent link="tool0"/><child link="pad"/><axis xyz="0 1 0"/>'
+        '<limit lower="0" upper="1" velocity="1" effort="1"/></joint>'
+        '<link name="nail"/><joint name="thumb2" type="revolute"><parent link="pad"/><child link="nail"/><axis xyz="0 1 0"/>'
+        '<limit lower="0" upper="1" velocity="1" effort="1"/></joint></robot>'
+    )
+    robot = parse_urdf(with_gripper().replace("</robot>", thumb))
+    assert robot.joint_names == ("turn", "slide")
+    (note,) = [note for note in robot.notes if note.code == "gripper-joint"]
+    assert "left out" in note.message
+    assert "'thumb1', 'thumb2'" in note.message
+    # Alone, it may be anything.
+    assert parse_urdf(URDF.replace("</robot>", thumb)).joint_names == ("turn", "slide", "thumb1", "thumb2")
+
+
 def test_the_joint_that_carries_a_gripper_is_the_arms():
     text = URDF.replace('"slide"', '"wrist_roll"').replace('"fore"', '"gripper_body"')
     one_jaw = (

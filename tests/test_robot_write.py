@@ -9,8 +9,10 @@ import pinocchio as pin
 import pytest
 
 from armid.errors import RobotError
+from armid.export.gate import reload_checks
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.kinematics import forward_kinematics
+from armid.parameters.inertial import from_centre_of_mass
 from armid.robot import Elementary, Limits, Move, Robot, catalogue_names, load_robot
 from armid.robot.dh import Convention, row_of
 from armid.robot.dh_table import in_dh_frames
@@ -235,3 +237,19 @@ def test_roll_pitch_yaw_is_exact_near_its_singularity(pitch):
         ]
         # Within 1e-12 of the singularity roll is set to zero by convention, which costs as much.
         np.testing.assert_allclose(rotation_from_rpy(*rpy(R)), R, atol=2e-12)
+
+
+def test_what_is_left_of_a_thin_rod_beside_its_fixed_tip_is_a_body_that_every_reader_takes() -> None:
+    tip = (
+        '<link name="knob"><inertial><mass value="0.01"/><inertia ixx="1e-7" ixy="0" ixz="0" iyy="1e-7" iyz="0" izz="1e-7"/>'
+        '</inertial></link><joint name="k" type="fixed"><parent link="fore"/><child link="knob"/><origin xyz="0 0 0.2"/>'
+        "</joint></robot>"
+    )
+    text = URDF.replace("</robot>", tip)
+    robot = parse_urdf(text)
+    # A rod so thin that the two smaller moments are a hair more than the largest.
+    rod = from_centre_of_mass(0.2, np.array([0.0, 0.0, 0.1]), np.diag([1e-3, 1e-3 - 2e-7, 2e-7 + 1e-10]))
+    robot = replace(robot, links=(*robot.links[:-1], replace(robot.links[-1], inertial=rod)))
+    written = updated_urdf(text, robot)
+    assert parse_urdf(written).links[-1].inertial == pytest.approx(rod, rel=1e-9, abs=1e-15)
+    assert {check.program for check in reload_checks(robot, written, mjcf=False)} >= {"MuJoCo", "armid"}

@@ -143,6 +143,14 @@ def test_a_pair_that_is_always_nearer_than_the_margin_gets_its_own():
     assert build_scene(slabs(0.05)).table[0, 3] == 0.02
 
 
+def test_a_pair_that_is_never_more_than_a_hair_beyond_the_margin_gets_its_own():
+    """A motion would have to keep the hair exactly, all the time, whatever it does elsewhere."""
+    robot = slabs(0.0202, tilt=1e-4)
+    scene = build_scene(robot)
+    assert [note.code for note in scene.notes] == ["margin-reduced"]
+    assert scene.clearances(poses(robot, 50)).min() > 0.005
+
+
 def test_a_pair_that_never_touches_takes_no_poses_from_the_joints_that_keep_it_apart():
     """Tilted, the slabs come nearer than half of the distance they keep in a quarter of the poses, and never touch."""
     robot = slabs(0.010, tilt=0.12)

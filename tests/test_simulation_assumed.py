@@ -13,6 +13,7 @@ import armid
 from armid.consistency.plausible import inertia_at_joints
 from armid.errors import InputError
 from armid.identification.same_arm import check_same_arm
+from armid.parameters.inertial import from_centre_of_mass, inertial_problem, to_centre_of_mass
 from armid.robot import Drive, Elementary, Move
 from armid.robot.load import load_robot
 from armid.simulation.assumed import AssumedDrives
@@ -92,3 +93,30 @@ def test_two_arms_with_the_same_joint_names_are_not_compared() -> None:
     renamed = replace(first, joints=tuple(replace(j, name=f"x{i}") for i, j in enumerate(first.joints)))
     with pytest.raises(InputError, match="with joints x0"):
         check_same_arm("renamed", first, renamed)
+
+
+def test_a_body_that_cannot_exist_is_simulated_as_the_nearest_that_can() -> None:
+    arm = load_robot("iiwa14")
+    impossible = np.array(arm.links[2].inertial)
+    mass, centre, _ = to_centre_of_mass(impossible)
+    impossible = from_centre_of_mass(mass, centre, np.diag([-0.3, -0.2, 0.1]))
+    links = list(arm.links)
+    links[2] = replace(links[2], inertial=impossible)
+    made, notes = AssumedDrives().apply(replace(arm, links=tuple(links)))
+    assert [note.code for note in notes] == ["bodies-assumed"]
+    assert arm.links[2].name in notes[0].message
+    assert inertial_problem(made.links[2].inertial) is None
+    kept_mass, kept_centre, _ = to_centre_of_mass(made.links[2].inertial)
+    assert kept_mass == pytest.approx(mass)
+    assert kept_centre == pytest.approx(centre)
+    others = [(a.inertial, b.inertial) for k, (a, b) in enumerate(zip(made.links, arm.links, strict=True)) if k != 2]
+    assert all(np.array_equal(now, was) for now, was in others)
+
+
+def test_moments_that_barely_break_the_triangle_barely_change() -> None:
+    arm = load_robot("iiwa14")
+    mass, centre, _ = to_centre_of_mass(arm.links[2].inertial)
+    links = list(arm.links)
+    links[2] = replace(links[2], inertial=from_centre_of_mass(mass, centre, np.diag([0.05, 0.1, 0.152])))
+    made, _ = AssumedDrives().apply(replace(arm, links=tuple(links)))
+    assert to_centre_of_mass(made.links[2].inertial)[2] == pytest.approx(np.diag([0.05, 0.1, 0.152]), abs=0.01)

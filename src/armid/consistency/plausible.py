@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.consistency.link_shapes import link_shapes, relative_spreads
@@ -110,6 +111,12 @@ def densities(robot: Robot, masses: Sequence[float]) -> FloatArray:
     )
 
 
+def absurdly_dense(robot: Robot, masses: FloatArray) -> npt.NDArray[np.bool_]:
+    """Whether masses are too light or too heavy for the shapes of their links, shape [n_joints]; never without shapes."""
+    dense = densities(robot, masses.tolist())
+    return (dense > HEAVIEST_LINK.value) | (dense < LIGHTEST_LINK.value)
+
+
 def widest_spreads(robot: Robot) -> FloatArray:
     """Largest plausible relative spread of every link's body, shape [n_joints]; wider where the description's own is."""
     described = np.nan_to_num(relative_spreads(robot, [link.inertial for link in robot.links]), nan=0.0, posinf=0.0)
@@ -136,13 +143,14 @@ def absurd_bodies(robot: Robot) -> tuple[Note, ...]:
     """Says which of the description's own bodies do not fit into the shapes it gives them."""
     bodies = [link.inertial for link in robot.links]
     spreads = relative_spreads(robot, bodies)
-    dense = densities(robot, [np.nan if body is None else float(body[0]) for body in bodies])
+    masses = np.array([np.nan if body is None else float(body[0]) for body in bodies])
+    dense, unfit = densities(robot, masses.tolist()), absurdly_dense(robot, masses)
     notes = []
-    for link, spread, density in zip(robot.links, spreads, dense, strict=True):
+    for link, spread, density, misfit in zip(robot.links, spreads, dense, unfit, strict=True):
         what = []
         if spread > WIDEST_SPREAD.value:
             what.append(f"its mass would lie on average {spread:.1f} times as far out as its farthest point")
-        if density > HEAVIEST_LINK.value or density < LIGHTEST_LINK.value:
+        if misfit:
             what.append(f"it would weigh {density:.3g} kg per m^3 of its shapes")
         if what:
             text = f"the description's link {link.name!r} is no plausible body: {' and '.join(what)}; correct its <inertial>"

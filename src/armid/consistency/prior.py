@@ -11,7 +11,7 @@ import numpy as np
 from armid.arrays import FloatArray, read_only
 from armid.consistency.bodies import Body, bodies_of, other_columns
 from armid.consistency.link_shapes import link_shapes
-from armid.consistency.plausible import absurd_bodies, inertia_at_joints
+from armid.consistency.plausible import absurd_bodies, absurdly_dense, inertia_at_joints
 from armid.information.information import Information
 from armid.information.solve import smallest_solution
 from armid.notes import Note, Severity
@@ -135,16 +135,19 @@ def _described(robot: Robot, names: tuple[str, ...], masses: tuple[float, ...] |
 def _typical_masses(robot: Robot, sound: Sequence[bool]) -> FloatArray:
     """Of links as large as these and as dense as the arm's sound ones [kg], shape [n_joints].
 
-    Joints alone say nothing about how heavy a link is: those without shapes weigh as much as the others do in the middle.
+    A mass that is stated is kept where it fits the link, also when no body has the moments of inertia stated beside it. Joints
+    alone say nothing about how heavy a link is: those without shapes weigh as much as the others do in the middle.
     """
     shapes = link_shapes(robot)
-    known = {i: float(link.inertial[0]) for i, link in enumerate(robot.links) if sound[i] and link.inertial is not None}
+    stated = np.array([0.0 if link.inertial is None else link.inertial[InertialIndex.MASS] for link in robot.links])
+    known = {i: float(mass) for i, mass in enumerate(stated) if sound[i]}
     dense = [mass / shapes[i].volume for i, mass in known.items() if shapes[i].drawn]
     density = np.median(dense) if dense else _DENSITY
     masses = np.array([density * shape.volume if shape.drawn else np.nan for shape in shapes])
     drawn = masses[np.isfinite(masses)]
     middle = np.median(list(known.values())) if known else np.median(drawn) if len(drawn) else 1.0
-    return np.where(np.isfinite(masses), masses, middle)
+    usable = (stated > 0.0) & ~(absurdly_dense(robot, stated))
+    return np.where(usable, stated, np.where(np.isfinite(masses), masses, middle))
 
 
 def scaled_to_data(prior: Prior, information: Information) -> Prior:

@@ -11,7 +11,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.design.augmented import EXPLORE, POLISH, REPAIR, SKETCH, Schedule, minimised
-from armid.design.certificate import Certificate, certify
+from armid.design.certificate import Certificate, certify, kinematic_usage
 from armid.design.excitation import ExcitationGrid, ExcitationProblem, analytic_bounds
 from armid.design.room import easiest_centres, easiest_pose, free_poses
 from armid.identifiability.smooth import SmoothCriterion
@@ -259,11 +259,10 @@ class Workshop:
     def certified(self, candidate: Candidate) -> Candidate:
         """With a certificate, after shrinking the motion just enough to fit its position and rate limits."""
         problem, basis = self.problem, self.bases[candidate.family]
+        worst = max(float(values.max()) for values in self._kinematic_usage(candidate).values())
+        if worst > _INSIDE:
+            candidate = replace(candidate, coefficients=shrunk(basis, candidate.coefficients, problem, _INSIDE / worst))
         proof = self.proof(candidate)
-        if proof.kinematic_worst > _INSIDE:
-            coefficients = shrunk(basis, candidate.coefficients, problem, _INSIDE / proof.kinematic_worst)
-            candidate = replace(candidate, coefficients=coefficients)
-            proof = self.proof(candidate)
         grid = self.grid(candidate.family, FINE)
         grid.sharpen(POLISH.powers[1])
         probe = grid.probe(grid.variables(candidate.coefficients))
@@ -273,17 +272,24 @@ class Workshop:
 
     def proof(self, candidate: Candidate) -> Certificate:
         """The certificate of a motion; where analytic bounds are asked for, they count as usage of the limits."""
-        problem, basis = self.problem, self.bases[candidate.family]
+        problem = self.problem
         proof = certify(self.trajectory(candidate), problem.robot, problem.limits, problem.scene)
-        bounds = analytic_bounds(problem, basis)
+        return replace(proof, usage=self._with_analytic_bounds(candidate, proof.usage))
+
+    def _kinematic_usage(self, candidate: Candidate) -> dict[str, FloatArray]:
+        """What the certificate says of position and its derivatives, without the rest, which costs a hundred times more."""
+        return self._with_analytic_bounds(candidate, kinematic_usage(self.trajectory(candidate), self.problem.limits))
+
+    def _with_analytic_bounds(self, candidate: Candidate, usage: dict[str, FloatArray]) -> dict[str, FloatArray]:
+        bounds = analytic_bounds(self.problem, self.bases[candidate.family])
         if bounds is None:
-            return proof
+            return usage
         position, velocity = np.split(bounds.usage(candidate.coefficients), 2)
         stricter = {
-            "position": np.maximum(proof.usage["position"], position),
-            "velocity": np.maximum(proof.usage["velocity"], velocity),
+            "position": np.maximum(usage["position"], position),
+            "velocity": np.maximum(usage["velocity"], velocity),
         }
-        return replace(proof, usage=proof.usage | stricter)
+        return usage | stricter
 
     def trajectory(self, candidate: Candidate) -> FourierTrajectory | SplineTrajectory:
         return self.bases[candidate.family].trajectory(candidate.coefficients, self._names)

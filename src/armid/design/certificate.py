@@ -110,20 +110,29 @@ def _one_period(trajectory: Trajectory) -> Trajectory:
 
 def _certify_part(trajectory: Trajectory, robot: Robot, limits: MotionLimits, scene: Scene) -> Certificate:
     """One smooth motion."""
+    q, qd, qdd = trajectory.sample(grid(trajectory.duration, _RATE_HZ))
+    usage = kinematic_usage(trajectory, limits) | {"torque": _largest_torque(robot, q, qd, qdd) / limits.torque}
+    clearance, closest = _smallest_clearance(trajectory, scene)
+    return Certificate(trajectory.joint_names, usage, clearance, closest)
+
+
+def kinematic_usage(trajectory: Trajectory, limits: MotionLimits) -> dict[str, FloatArray]:
+    """Largest use of the limits of position and its derivatives over all instants of one smooth motion, by quantity.
+
+    Args:
+        trajectory: the motion; one period is enough for a repeated one.
+        limits: margins already taken off.
+    """
     t = grid(trajectory.duration, _RATE_HZ)
     q, qd, qdd = trajectory.sample(t)
     values = (q, qd, qdd, trajectory.jerk(t))
     gap = [_between(trajectory, values[order], order, t[1] - t[0]) for order in range(4)]
-    centre, half = limits.middle, limits.half_range
-    usage = {
-        "position": (np.abs(q - centre).max(axis=0) + gap[0]) / half,
+    return {
+        "position": (np.abs(q - limits.middle).max(axis=0) + gap[0]) / limits.half_range,
         "velocity": (np.abs(qd).max(axis=0) + gap[1]) / limits.velocity,
         "acceleration": (np.abs(qdd).max(axis=0) + gap[2]) / limits.acceleration,
         "jerk": (np.abs(values[3]).max(axis=0) + gap[3]) / limits.jerk,
-        "torque": _largest_torque(robot, q, qd, qdd) / limits.torque,
     }
-    clearance, closest = _smallest_clearance(trajectory, scene)
-    return Certificate(trajectory.joint_names, usage, clearance, closest)
 
 
 def _between(trajectory: Trajectory, values: FloatArray, order: int, h: float) -> FloatArray:
@@ -170,7 +179,8 @@ def _smallest_clearance(trajectory: Trajectory, scene: Scene) -> tuple[float, st
         settled = broken | sure | (k == _REFINEMENTS - 1)
         reached = np.where(broken[:, np.newaxis], ends, low)
         bounds[rows] = np.minimum(bounds[rows], reached[settled].min(axis=0, initial=np.inf))
-        if settled.all():
+        # Once it is too close at one instant, no look at the others makes the motion any better.
+        if settled.all() or broken.any():
             break
         # Clearances that are certainly kept on all intervals that are left need no closer look.
         open_rows = np.asarray((low[~settled] < 0.0).any(axis=0))

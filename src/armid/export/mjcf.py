@@ -17,7 +17,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.parameters.inertial import six, to_centre_of_mass
-from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Sphere
+from armid.robot.geometry import THINNEST, Box, Capsule, Cylinder, Geometry, Sphere
 from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.robot import Joint, JointKind, Robot
 from armid.robot.urdf.quoting import quoteattr
@@ -154,4 +154,4 @@ def _geom(geometry: Geometry, T_body_link: FloatArray) -> str:
         case _:
             return ""
     collides = "" if geometry.collision else ' contype="0" conaffinity="0"'
-    return f'<geom type="{kind}" size="{_numbers(size)}" {place}{collides}/>'
+    return f'<geom type="{kind}" size="{_numbers([max(value, THINNEST) for value in size])}" {place}{collides}/>'

@@ -10,6 +10,9 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.errors import RobotError
 
+THINNEST = 1e-6
+"""[m]; what a shape without thickness (a plate, a point) measures where an engine takes positive sizes alone."""
+
 
 def _check_sizes(what: str, sizes: tuple[float, ...]) -> None:
     """Refuses a body that cannot exist.

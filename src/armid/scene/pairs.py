@@ -42,7 +42,11 @@ _COARSE = 0.02
 """A pair of capsules nearer than the margin in more than this share of the poses is looked at by its shapes."""
 
 _KEPT = 0.25
-"""A margin that is kept in less than this share of all poses leaves no room to move, and is reduced ..."""
+"""A margin that is kept in less than this share of all poses leaves no room to move, ..."""
+
+_ROOM = 0.1
+"""... and so does one that they keep by less than this share of it: neighbours that are never more than a hair farther apart
+than the margin would have every motion drawn in until certificates resolve the hair. It is reduced ..."""
 
 _SHARE_OF_DISTANCE = 0.5
 """... to this share of the least distance where the pair never touches, otherwise of the distance that is kept in `_KEPT` of the
@@ -142,7 +146,7 @@ def _is_stand_in(capsule: LinkCapsule) -> bool:
 def _own_margin(distance: FloatArray, margin: float) -> float | None:
     """A smaller margin for a pair that keeps the common one in too few poses [m]; None when the common one will do."""
     reached = float(np.quantile(distance, 1.0 - _KEPT))
-    if reached >= margin:
+    if reached >= (1.0 + _ROOM) * margin:
         return None
     least = float(distance.min())
     return _SHARE_OF_DISTANCE * (least if least > 0.0 else max(reached, 0.0))

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.consistency.link_shapes import link_shapes
 from armid.consistency.plausible import inertia_at_joints
 from armid.errors import InputError
 from armid.notes import Note, Severity
+from armid.parameters.inertial import from_centre_of_mass, inertial_problem, to_centre_of_mass
 from armid.robot.robot import JointKind, Robot
 
 ROTOR_RATIO = 0.5
@@ -22,6 +24,9 @@ _SMALLEST_DRIVE = 0.01
 """Of the largest inertia at a joint of the same kind: motors of a wrist do not shrink with what it carries."""
 _WORKING_ACCELERATION = 20.0
 """[rad/s^2 or m/s^2] by which friction is sized."""
+_THINNEST = 0.1
+"""Of the second moments of a solid as large as the link: least that a body gets whose own are impossible. Hollow links have
+more than a solid, slender ones less; what the description says beyond that is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +50,11 @@ class AssumedDrives:
     def apply(self, robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
         """The arm with a rotor and friction on every joint that has none, and what was assumed in words.
 
-        Links without inertial values weigh nothing then; their rotors carry them.
+        Links without inertial values weigh nothing then; their rotors carry them. Bodies that cannot exist get moments that can:
+        no arm has the others, and none could be identified from its log.
         """
         robot, weightless = _weightless(robot)
+        robot, impossible = _possible(robot)
         carried = _drive_sizes(robot)
         rotor, friction = self.rotor_ratio * carried, self.friction_ratio * _WORKING_ACCELERATION * carried
         joints = []
@@ -59,7 +66,7 @@ class AssumedDrives:
                 drive = replace(drive, viscous=float(loss), coulomb=float(loss))
             joints.append(replace(joint, drive=drive))
         assumed = replace(robot, joints=tuple(joints))
-        return assumed, (*weightless, *_notes(robot, assumed))
+        return assumed, (*weightless, *impossible, *_notes(robot, assumed))
 
 
 def _drive_sizes(robot: Robot) -> FloatArray:
@@ -80,6 +87,30 @@ def _weightless(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
     links = tuple(link if link.inertial is not None else replace(link, inertial=np.zeros(10)) for link in robot.links)
     text = f"no inertial values on {', '.join(bare)}: simulated without mass"
     return replace(robot, links=links), (Note("links-weightless", Severity.WARNING, text),)
+
+
+def _possible(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
+    """Links with a mass whose moments of inertia no body has, with the nearest that one as large as the link has."""
+    bodies = {
+        i: _possible_body(robot, i, link.inertial)
+        for i, link in enumerate(robot.links)
+        if link.inertial is not None and link.inertial[0] > 0.0 and inertial_problem(link.inertial) is not None
+    }
+    if not bodies:
+        return robot, ()
+    links = tuple(replace(link, inertial=bodies.get(i, link.inertial)) for i, link in enumerate(robot.links))
+    names = ", ".join(robot.links[i].name for i in bodies)
+    text = f"no body has the moments of inertia described for {names}: the nearest possible ones are simulated"
+    return replace(robot, links=links), (Note("bodies-assumed", Severity.WARNING, text),)
+
+
+def _possible_body(robot: Robot, link: int, described: FloatArray) -> FloatArray:
+    """Mass and centre as described; second moments raised along their own axes where they are too small."""
+    mass, centre, I = to_centre_of_mass(described)
+    least = _THINNEST * mass * float(np.min(link_shapes(robot)[link].half)) ** 2 / 5.0
+    moments, axes = np.linalg.eigh(np.trace(I) / 2.0 * np.eye(3) - I)
+    Sigma = (axes * np.maximum(moments, least)) @ axes.T
+    return from_centre_of_mass(mass, centre, np.trace(Sigma) * np.eye(3) - Sigma)
 
 
 def _notes(before: Robot, after: Robot) -> tuple[Note, ...]:

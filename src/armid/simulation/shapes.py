@@ -9,7 +9,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import MissingDependencyError
-from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
+from armid.robot.geometry import THINNEST, Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 
 try:
     import mujoco
@@ -42,13 +42,13 @@ def _geom_fields(spec: Any, item: Geometry) -> dict[str, Any] | None:
     geom = mujoco.mjtGeom
     match item.shape:
         case Box(size):
-            return {"type": geom.mjGEOM_BOX, "size": [0.5 * edge for edge in size]}
+            return {"type": geom.mjGEOM_BOX, "size": [max(0.5 * edge, THINNEST) for edge in size]}
         case Sphere(radius):
-            return {"type": geom.mjGEOM_SPHERE, "size": [radius, 0.0, 0.0]}
+            return {"type": geom.mjGEOM_SPHERE, "size": [max(radius, THINNEST), 0.0, 0.0]}
         case Cylinder(radius, length):
-            return {"type": geom.mjGEOM_CYLINDER, "size": [radius, 0.5 * length, 0.0]}
+            return {"type": geom.mjGEOM_CYLINDER, "size": [max(radius, THINNEST), max(0.5 * length, THINNEST), 0.0]}
         case Capsule(radius, length):
-            return {"type": geom.mjGEOM_CAPSULE, "size": [radius, 0.5 * length, 0.0]}
+            return {"type": geom.mjGEOM_CAPSULE, "size": [max(radius, THINNEST), max(0.5 * length, THINNEST), 0.0]}
         case Mesh(path, scale):
             return _mesh_fields(spec, Path(path), scale)
 

@@ -152,7 +152,8 @@ def _default_tip(urdf: Urdf, base: str, where: str, notes: list[Note]) -> str:
             "an arm needs at least one revolute or prismatic joint",
         )
     before = _before_grippers(urdf, base, ends)
-    if len(ends) > 1 and len(before) == len(ends) and len(set(before)) == 1 and before[0] != base:
+    together = len(before) == len(ends) and len(set(before)) == 1 and before[0] != base
+    if together and (len(ends) > 1 or _other_fingers(urdf, base, ends[0], gripper)):
         # Fingers of one hand, each a joint of its own: the arm is what carries them.
         names = ", ".join(repr(joint.name) for end in ends for joint in _finger_joints(urdf, base, end))
         tip = _preferred(_fixed_leaves(urdf, before[0]))
@@ -193,6 +194,22 @@ def _finger_joints(urdf: Urdf, base: str, end: str) -> list[UrdfJoint]:
             fingers.append(joint)
         link = joint.parent
     return fingers[::-1]
+
+
+def _other_fingers(urdf: Urdf, base: str, end: str, gripper: set[str]) -> bool:
+    """Whether the body that carries a chain's fingers carries others too: shorter ones, or such as mimic."""
+    first = _finger_joints(urdf, base, end)[0]
+    link = first.parent
+    while link != base and (joint := urdf.joint_to(link)) is not None and not joint.moves:
+        link = joint.parent
+    todo = [link]
+    while todo:
+        for joint in urdf.joints_from(todo.pop()):
+            if not joint.moves:
+                todo.append(joint.child)
+            elif joint.name != first.name and (joint.name in gripper or _is_finger(joint, last=True)):
+                return link != base
+    return False
 
 
 def _is_finger(joint: UrdfJoint, *, last: bool) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import RobotError
-from armid.parameters.inertial import inertial_problem, transformed
+from armid.parameters.inertial import inertial_problem, to_centre_of_mass, transformed
 from armid.robot.elementary import Elementary, from_matrix, product, rotation_from_rpy, rpy
 from armid.robot.robot import Frame, Joint, JointKind, Robot
 from armid.robot.urdf.arm import origin_elements, parse_urdf, path_between
@@ -25,6 +25,10 @@ _UNCHANGED = 1e-12
 
 _SMALLEST_SHARE = 1e-4
 """Of described parts that stays in any case: a simulator refuses moving parts without mass."""
+
+_LEAST_ROOM = 1e-6
+"""Of the largest moment of inertia: by how much the two smaller ones of what is left must add up to more. Readers of the file
+allow no less than the largest, whatever their rounding."""
 
 
 def updated_urdf(text: str, robot: Robot, *, where: str = "robot.urdf") -> str:
@@ -331,10 +335,18 @@ def _share(target: FloatArray, whole: FloatArray) -> float:
     """By how much described parts must be scaled for a possible body to be left of the target: 1, 1/2, 1/4, ..."""
     if inertial_problem(target) is not None:
         return 1.0
-    share = 1.0
-    while inertial_problem(target - share * whole) is not None and share > _SMALLEST_SHARE:
+    share, least = 1.0, min(_LEAST_ROOM, _thinness(target) / 2.0)
+    while _thinness(target - share * whole) < least and share > _SMALLEST_SHARE:
         share /= 2.0
     return share
+
+
+def _thinness(body: FloatArray) -> float:
+    """Smallest second moment about the centre of mass over the largest moment of inertia; negative where no body has them."""
+    if not body[0] > 0.0:
+        return -1.0
+    moments = np.linalg.eigvalsh(to_centre_of_mass(body)[2])
+    return float((moments[0] + moments[1] - moments[2]) / (2.0 * max(np.abs(moments).max(), np.finfo(float).tiny)))
 
 
 def _floats(element: XmlElement, key: str) -> list[float]:
