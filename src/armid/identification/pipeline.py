@@ -36,6 +36,7 @@ from armid.identification.result import Result
 from armid.identification.sensitivity import cutoff_check, cutoff_moves, sensitivities, widened_by_cutoff
 from armid.identification.settings import Identification, Method
 from armid.identification.thresholds import TURNED
+from armid.identification.unexplained import unexplained_faults
 from armid.logs.log import Channel, Log
 from armid.logs.recording import Recording, open_recording
 from armid.notes import Note, Severity
@@ -251,11 +252,15 @@ def _judged(
     result = judged(robot, data, fit, settings, gains, held)
     progress("what could be wrong")
     result = with_suspects(result, mistakes(robot, data.train, fit, settings))
+    values = fit.consistent.values
+    left = (
+        unexplained_faults(result.joints, result.evidence, data.train, data.held_out, values) if result.evidence else ()
+    )
     result = replace(
         result,
         checks=(*result.checks, *cutoff_check(by_noise, moves), *estimated.checks),
         friction=estimated.friction,
-        suspects=(*result.suspects, *estimated.suspects),
+        suspects=(*result.suspects, *estimated.suspects, *left),
     )
     if not settings.sensitivity:
         return result
