@@ -136,6 +136,14 @@ def tied(energy: float, left: float, rest: float) -> bool:
     return rest <= left or (rest <= TIED.value**2 * left and TIED.value * (energy - rest) >= energy - left)
 
 
+def within_chance(left: float, rest: float) -> bool:
+    """Whether what leaves `rest` of the squared error, in units of the noise, may be there in place of what leaves less.
+
+    Independent rows make the one likelier than the other by the exponential of half the difference.
+    """
+    return rest - left < FAR_APART.value**2
+
+
 _OF_POSITION = (Family.POSITION_SINE, Family.POSITION_COSINE)
 
 MIXED = (Family.DIRECTION_GAIN, Family.TURNING_GAIN, Family.CROSSTALK)
