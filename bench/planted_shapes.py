@@ -173,6 +173,13 @@ SHAPES: tuple[Kind, ...] = (
         where=heavy,
     ),
     Kind(
+        name="torque sensor off its zero, heavy joint, share of torque",
+        sizes=(0.2, 0.5, 2.0),
+        change=_with(lambda log, _: np.ones(len(log.time))),
+        words=("torque offset",),
+        where=heavy,
+    ),
+    Kind(
         name="offset steps at half time, share of torque",
         sizes=(0.05, 0.2, 0.5),
         change=_with(late_half),

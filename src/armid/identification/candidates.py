@@ -50,7 +50,8 @@ _LIKELY = 3.0
 
 _UNDERSTATED = 0.2
 """Of what a fault must explain, the part that its derivative must show where it is decisive in size: far from zero columns say
-little of what undoing it does. Torque held for 200 ms explained 1 % as a derivative, as a delay undone 6 %, of 100 ms 4 and 10 %."""
+little of what undoing it does. Torque held for 200 ms explained 1 % as a derivative and 6 % as a delay undone, for 100 ms 4 and
+9 %."""
 
 EXPERIMENTS = {
     Family.GAIN: "carry a weighed payload in a second recording (--payload both)",
