@@ -17,7 +17,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import pairwise
 from math import nan
@@ -30,6 +30,7 @@ import armid
 from armid.errors import ArmidError
 from armid.identification.faults import Answer, Fault
 from armid.identification.result import Result
+from armid.identification.unexplained import KIND as UNEXPLAINED
 from armid.logs.health.refuse import LogRefusedError
 from armid.logs.log import Log
 from armid.motions.limits import motion_limits
@@ -42,18 +43,18 @@ from bench.clean_logs import case_of, report_clean
 from bench.clean_logs import outcome_of as clean_outcome
 from bench.measure import table
 from bench.planted_faults import (
-    KINDS,
     LENGTH,
     PAIRS,
     PAYLOAD,
     TILT,
+    TORQUES,
     WEIGHT,
     Kind,
-    kind_of,
     longest_way,
     tilted,
     weightless,
 )
+from bench.planted_shapes import EVERY_KIND, kind_of
 
 MAPPINGS = Path(__file__).parents[1] / "docs" / "mappings"
 SIMULATED = ("panda", "iiwa14", "ur10e", "rv2sq")
@@ -89,11 +90,17 @@ class Sought:
         words: kinds of faults and codes of findings that name it.
         joints: one of which must be named with it; empty for the whole arm.
         amount: its size in the unit of its fault; NaN for what has none.
+        change: of the joint's torque over that torque, root mean square: what may be left unexplained; NaN when not known.
     """
 
     words: tuple[str, ...] = ()
     joints: tuple[str, ...] = ()
     amount: float = nan
+    change: float = nan
+
+    def size_as(self, kind: str) -> float:
+        """Its size in the unit of a fault of this kind."""
+        return self.change if kind == UNEXPLAINED else self.amount
 
     def names(self, word: str, joint: str | None, every: Sequence[str]) -> bool:
         """Whether a kind or code, said of a joint or of something else, names it."""
@@ -167,7 +174,7 @@ def outcome_of(result: Result, sought: Sought) -> Outcome:
     open_ = [(f.kind, f.joint, f.sentence) for f in faults(Answer.UNDECIDABLE)]
     if text := hit((*warned, *open_)):
         return Outcome(answer="said", said=text, error=error)
-    within = [(f.kind, f.joint, f.sentence) for f in faults(Answer.EXCLUDED) if f.bound >= abs(sought.amount)]
+    within = [(f.kind, f.joint, f.sentence) for f in faults(Answer.EXCLUDED) if f.bound >= abs(sought.size_as(f.kind))]
     if text := hit(within):
         return Outcome(answer="bounded", said=text, error=error)
     return Outcome(answer="silent", error=error)
@@ -255,7 +262,7 @@ def recorded(name: str) -> Cell | None:
 def cases(cell: Cell, *, quick: bool) -> Iterator[Case]:
     """Every fault in a cell: its kind, its size, and how to try it."""
     yield "clean", 0.0, lambda: judged(cell, cell.train, cell.test, ())
-    for kind in [kind_of(name) for name in QUICK] if quick else KINDS:
+    for kind in [kind_of(name) for name in QUICK] if quick else EVERY_KIND:
         for size in dict.fromkeys(kind.sizes[1:2] if quick else kind.sizes):
             yield kind.name, size, _planted(cell, [(kind, size)])
     if quick:
@@ -289,9 +296,23 @@ def _planted(cell: Cell, plants: Sequence[tuple[Kind, float]]) -> Callable[[], O
         if not any(_differ(*pair) for pair in zip(cell.train, parts[0], strict=True)):
             return Outcome(answer=UNCHANGED, said="the recording has no column that this fault changes")
         share = 1.0 if cell.test else _TRAINED
-        return judged(cell, parts[0], parts[1], [sought_in(kind, size, first, share=share) for kind, size in plants])
+        sought = [sought_in(kind, size, first, share=share) for kind, size in plants]
+        sought = [replace(one, change=_change(first, parts[0][0], one.joints)) for one in sought]
+        return judged(cell, parts[0], parts[1], sought)
 
     return run
+
+
+def _change(before: Log, after: Log, joints: Sequence[str]) -> float:
+    """Of the torque of the joints over itself, root mean square; NaN where rows or joints are others."""
+    if not joints or len(before) != len(after):
+        return nan
+    own = [before.joints.index(name) for name in joints]
+    torque, other = (
+        next(np.asarray(log.channels[c])[:, own] for c in TORQUES if c in log.channels) for log in (before, after)
+    )
+    change = float(np.sqrt(np.nansum((other - torque) ** 2) / np.nansum(torque**2)))
+    return change or nan
 
 
 def _differ(before: Log, after: Log) -> bool:

@@ -56,14 +56,14 @@ class Kind:
         return () if j is None else tuple(log.joints[j : j + 1 + self.next_too])
 
 
-def _changed(log: Log, change: Callable[[Columns, FloatArray], None]) -> Log:
+def changed(log: Log, change: Callable[[Columns, FloatArray], None]) -> Log:
     """A log with other columns; not checked yet."""
     channels = {channel: np.array(values) for channel, values in log.channels.items()}
     change(channels, np.asarray(log.time))
     return replace(log, channels=channels, notes=())
 
 
-def _each(
+def each_column(
     log: Log, channels: Sequence[Channel], change: Callable[[FloatArray], FloatArray], joint: int | None = None
 ) -> Log:
     """A log in which the columns of one joint, or all, are changed."""
@@ -73,15 +73,15 @@ def _each(
             where = slice(None) if joint is None else slice(joint, joint + 1)
             columns[channel][:, where] = change(columns[channel][:, where])
 
-    return _changed(log, change_columns)
+    return changed(log, change_columns)
 
 
 def _columns(channels: Sequence[Channel], change: Callable[[FloatArray, float], FloatArray]) -> Change:
     """A change of some channels, sample by sample or as a whole."""
-    return lambda log, size, joint: _each(log, channels, lambda x: change(x, size), joint)
+    return lambda log, size, joint: each_column(log, channels, lambda x: change(x, size), joint)
 
 
-def _heavy(log: Log, _: float) -> int:
+def heavy(log: Log, _: float) -> int:
     """The joint with the largest torque."""
     torque = next(np.asarray(log.channels[c]) for c in TORQUES if c in log.channels)
     return int(np.argmax(np.nanstd(torque, axis=0)))
@@ -95,7 +95,7 @@ def _first(log: Log, _: float) -> int:
     return 0
 
 
-def _second(log: Log, _: float) -> int:
+def second(log: Log, _: float) -> int:
     return min(1, len(log.joints) - 1)
 
 
@@ -116,7 +116,7 @@ def _late(log: Log, milliseconds: float, joint: int | None) -> Log:
     def shifted(x: FloatArray) -> FloatArray:
         return np.column_stack([np.interp(t - 1e-3 * milliseconds, t, column) for column in x.T])
 
-    return _each(log, TORQUES, shifted, joint)
+    return each_column(log, TORQUES, shifted, joint)
 
 
 def _exchanged(channels: Sequence[Channel]) -> Change:
@@ -127,7 +127,7 @@ def _exchanged(channels: Sequence[Channel]) -> Change:
             for channel in set(channels) & set(columns):
                 columns[channel][:, [i, i + 1]] = columns[channel][:, [i + 1, i]]
 
-        return _changed(log, change)
+        return changed(log, change)
 
     return plant
 
@@ -150,7 +150,7 @@ def _clipped(x: FloatArray, share: float) -> FloatArray:
 def _drift(shape: Callable[[FloatArray], FloatArray]) -> Change:
     def plant(log: Log, size: float, joint: int | None) -> Log:
         t = (np.asarray(log.time) - log.time[0]) / max(float(log.time[-1] - log.time[0]), 1e-9)
-        return _each(log, TORQUES, lambda x: x + size * shape(t)[:, np.newaxis], joint)
+        return each_column(log, TORQUES, lambda x: x + size * shape(t)[:, np.newaxis], joint)
 
     return plant
 
@@ -162,7 +162,7 @@ def _along_log(change: Callable[[FloatArray, FloatArray, FloatArray], FloatArray
         j = joint or 0
         t = (np.asarray(log.time) - log.time[0]) / max(float(log.time[-1] - log.time[0]), 1e-9)
         q = np.asarray(log.channels[Channel.POSITION])[:, j]
-        return _each(log, TORQUES, lambda x: x + size * change(x[:, 0], t, q)[:, np.newaxis], joint)
+        return each_column(log, TORQUES, lambda x: x + size * change(x[:, 0], t, q)[:, np.newaxis], joint)
 
     return plant
 
@@ -175,14 +175,14 @@ def _rubs(x: FloatArray, t: FloatArray, q: FloatArray) -> FloatArray:
 
 def _by_direction(log: Log, gain: float, joint: int | None) -> Log:
     """Positive torque read too large, negative torque rightly."""
-    return _each(log, TORQUES, lambda x: np.where(x > 0.0, gain * x, x), joint)
+    return each_column(log, TORQUES, lambda x: np.where(x > 0.0, gain * x, x), joint)
 
 
 def _by_turning(log: Log, gain: float, joint: int | None) -> Log:
     """Torque read too large while the joint turns forward."""
     q = np.asarray(log.channels[Channel.POSITION])[:, joint or 0]
     forward = np.gradient(np.convolve(np.nan_to_num(q), np.ones(21) / 21.0, mode="same")) > 0.0
-    return _each(log, TORQUES, lambda x: np.where(forward[:, np.newaxis], gain * x, x), joint)
+    return each_column(log, TORQUES, lambda x: np.where(forward[:, np.newaxis], gain * x, x), joint)
 
 
 def _crosstalk(log: Log, share: float, joint: int | None) -> Log:
@@ -190,15 +190,15 @@ def _crosstalk(log: Log, share: float, joint: int | None) -> Log:
 
     def change(columns: Columns, _: FloatArray) -> None:
         for channel in set(TORQUES) & set(columns):
-            columns[channel][:, joint] += share * columns[channel][:, _heavy(log, share)]
+            columns[channel][:, joint] += share * columns[channel][:, heavy(log, share)]
 
-    return _changed(log, change)
+    return changed(log, change)
 
 
 def _beside_heavy(log: Log, _: float) -> int:
     """A neighbour of the joint with the largest torque."""
-    heavy = _heavy(log, _)
-    return heavy + 1 if heavy + 1 < len(log.joints) else heavy - 1
+    j = heavy(log, _)
+    return j + 1 if j + 1 < len(log.joints) else j - 1
 
 
 def _contrast(gain: float) -> float:
@@ -212,14 +212,14 @@ def _clock(log: Log, factor: float, _: int | None) -> Log:
 
 def _geared(log: Log, factor: float, joint: int | None) -> Log:
     """Another gear ratio in the mapping: torque multiplied by it, motion divided."""
-    moved = _each(log, MOTION, lambda x: x / factor, joint)
-    return _each(moved, TORQUES, lambda x: x * factor, joint)
+    moved = each_column(log, MOTION, lambda x: x / factor, joint)
+    return each_column(moved, TORQUES, lambda x: x * factor, joint)
 
 
 def weightless(log: Log, share: float, robot: Robot) -> Log:
     """A part of the nominal weight taken out, as a controller does that compensates gravity."""
     weight = np.asarray(armid.gravity(robot, np.nan_to_num(np.asarray(log.channels[Channel.POSITION]))))
-    return _each(log, TORQUES, lambda x: x - share * weight)
+    return each_column(log, TORQUES, lambda x: x - share * weight)
 
 
 def _frozen(x: FloatArray, share: float) -> FloatArray:
@@ -248,15 +248,15 @@ def _lost_rows(log: Log, share: float, _: int | None) -> Log:
     return replace(log, time=np.asarray(log.time)[: int(kept.sum())], channels=channels, notes=())
 
 
-def _share(size: float) -> float:
+def share_of(size: float) -> float:
     return size - 1.0
 
 
-def _seconds(size: float) -> float:
+def seconds_of(size: float) -> float:
     return 1e-3 * size
 
 
-def _radians(size: float) -> float:
+def radians(size: float) -> float:
     return float(np.deg2rad(size))
 
 
@@ -280,8 +280,8 @@ KINDS: tuple[Kind, ...] = (
         sizes=(1.1, 1.3, 2.0),
         change=_GAIN,
         words=("gain", "torque-unit"),
-        where=_heavy,
-        amount=_share,
+        where=heavy,
+        amount=share_of,
     ),
     Kind(
         name="torque gain, last joint",
@@ -289,29 +289,29 @@ KINDS: tuple[Kind, ...] = (
         change=_GAIN,
         words=("gain", "torque-unit"),
         where=_last,
-        amount=_share,
+        amount=share_of,
     ),
     Kind(
         name="torque gain, all joints",
         sizes=(1.1, 1.3, 2.0),
         change=_GAIN,
         words=("common gain", "torque-unit"),
-        amount=_share,
+        amount=share_of,
     ),
     Kind(
         name="gear ratio missing, one joint",
         sizes=(0.02, 0.01, 0.006),
         change=_GAIN,
         words=("gain", "torque-unit", "gear-ratio", "torque-dead"),
-        where=_heavy,
+        where=heavy,
     ),
     Kind(
         name="gear ratio off, joint 2",
         sizes=(0.9, 1.1, 1.3),
         change=_geared,
         words=("gear-ratio", "position-limits"),
-        where=_second,
-        amount=_share,
+        where=second,
+        amount=share_of,
     ),
     Kind(
         name="millinewton metres",
@@ -381,49 +381,49 @@ KINDS: tuple[Kind, ...] = (
         sizes=(0.03, 0.1, 0.3),
         change=_columns(TORQUES, _frozen),
         words=("frozen",),
-        where=_heavy,
+        where=heavy,
     ),
     Kind(
         name="coarse torque",
         sizes=(60, 20, 6),
         change=_columns(TORQUES, _quantised),
         words=("quantised",),
-        where=_heavy,
+        where=heavy,
     ),
     Kind(
         name="coarse encoder",
         sizes=(90, 40, 15),
         change=_columns((Channel.POSITION,), _quantised),
         words=("quantised",),
-        where=_heavy,
+        where=heavy,
     ),
     Kind(
         name="saturated torque",
         sizes=(0.8, 0.6, 0.4),
         change=_columns(TORQUES, _clipped),
         words=("saturated",),
-        where=_heavy,
+        where=heavy,
     ),
     Kind(
         name="spikes of torque",
         sizes=(3, 30, 300),
         change=_columns(TORQUES, _spiked),
         words=("spikes",),
-        where=_heavy,
+        where=heavy,
     ),
     Kind(
         name="spikes of torque, share of rows",
         sizes=(0.005, 0.02, 0.06),
         change=_columns(TORQUES, lambda x, share: _spiked(x, share * len(x))),
         words=("spikes",),
-        where=_heavy,
+        where=heavy,
     ),
     Kind(
         name="frozen position",
         sizes=(0.02, 0.05, 0.2),
         change=_columns((Channel.POSITION,), _stuck),
         words=("frozen", "velocity-inconsistent"),
-        where=_second,
+        where=second,
     ),
     Kind(
         name="rows missing, stamps even",
@@ -436,7 +436,7 @@ KINDS: tuple[Kind, ...] = (
         sizes=(1.0, 5.0, 20.0),
         change=_drift(lambda t: t),
         words=("drift", "slow-drift"),
-        where=_heavy,
+        where=heavy,
         amount=_as_it_is,
         grows=True,
     ),
@@ -445,7 +445,7 @@ KINDS: tuple[Kind, ...] = (
         sizes=(1.0, 5.0, 20.0),
         change=_drift(lambda t: np.sin(9.0 * t)),
         words=("drift", "slow-drift"),
-        where=_heavy,
+        where=heavy,
         amount=_swing,
     ),
     Kind(
@@ -453,7 +453,7 @@ KINDS: tuple[Kind, ...] = (
         sizes=(0.1, 0.2, 0.5),
         change=_along_log(lambda x, t, _: x * t),
         words=("gain-drift",),
-        where=_heavy,
+        where=heavy,
         amount=_as_it_is,
         grows=True,
     ),
@@ -462,7 +462,7 @@ KINDS: tuple[Kind, ...] = (
         sizes=(1.1, 1.3, 2.0),
         change=_by_direction,
         words=("direction-gain",),
-        where=_heavy,
+        where=heavy,
         amount=_contrast,
     ),
     Kind(
@@ -470,7 +470,7 @@ KINDS: tuple[Kind, ...] = (
         sizes=(1.1, 1.3, 2.0),
         change=_by_turning,
         words=("turning-gain",),
-        where=_heavy,
+        where=heavy,
         amount=_contrast,
     ),
     Kind(
@@ -486,29 +486,29 @@ KINDS: tuple[Kind, ...] = (
         sizes=(0.1, 0.2, 0.4),
         change=_along_log(_rubs),
         words=("friction-drift",),
-        where=_heavy,
+        where=heavy,
     ),
     Kind(
         name="cable pulls, joint 2, share of torque per rad",
         sizes=(0.1, 0.2, 0.5),
         change=_along_log(lambda x, _, q: float(np.nanstd(x)) * q),
         words=("spring", "position torque"),
-        where=_second,
+        where=second,
     ),
     Kind(
         name="torque late, all joints, ms",
         sizes=(5, 15, 40),
         change=_late,
         words=("common-delay", "torque-lag"),
-        amount=_seconds,
+        amount=seconds_of,
     ),
     Kind(
         name="torque late, heavy joint, ms",
         sizes=(5, 15, 40),
         change=_late,
         words=("delay", "torque-lag"),
-        where=_heavy,
-        amount=_seconds,
+        where=heavy,
+        amount=seconds_of,
     ),
     Kind(
         name="torque late, last joint, ms",
@@ -516,15 +516,15 @@ KINDS: tuple[Kind, ...] = (
         change=_late,
         words=("delay", "torque-lag"),
         where=_last,
-        amount=_seconds,
+        amount=seconds_of,
     ),
     Kind(
         name="encoder zero, joint 2, deg",
         sizes=(1, 5, 10),
         change=_ZERO,
         words=("zero", "position-limits"),
-        where=_second,
-        amount=_radians,
+        where=second,
+        amount=radians,
     ),
     Kind(
         name="encoder zero, joint 1, deg",
@@ -532,7 +532,7 @@ KINDS: tuple[Kind, ...] = (
         change=_ZERO,
         words=("zero", "position-limits"),
         where=_first,
-        amount=_radians,
+        amount=radians,
     ),
     Kind(
         name="encoder zero, last joint, deg",
@@ -540,7 +540,7 @@ KINDS: tuple[Kind, ...] = (
         change=_ZERO,
         words=("zero", "position-limits"),
         where=_last,
-        amount=_radians,
+        amount=radians,
     ),
     Kind(
         name="quarter turn",
@@ -554,8 +554,8 @@ KINDS: tuple[Kind, ...] = (
         sizes=(1.02, 1.1, 1.3),
         change=_SCALE,
         words=("scale", "position-limits"),
-        where=_second,
-        amount=_share,
+        where=second,
+        amount=share_of,
     ),
     Kind(
         name="encoder scale, last joint",
@@ -563,7 +563,7 @@ KINDS: tuple[Kind, ...] = (
         change=_SCALE,
         words=("scale", "position-limits"),
         where=_last,
-        amount=_share,
+        amount=share_of,
     ),
     Kind(
         name="degrees for radians",
@@ -576,7 +576,7 @@ KINDS: tuple[Kind, ...] = (
         sizes=(1.02, 1.1, 1.5),
         change=_clock,
         words=("clock", "clock-unit", "clock-rate", "velocity-inconsistent"),
-        amount=_share,
+        amount=share_of,
     ),
     Kind(
         name="milliseconds for seconds",
@@ -608,11 +608,6 @@ PAIRS = (
     ("offset drifts, N m", "torque late, heavy joint, ms"),
 )
 """Two at once."""
-
-
-def kind_of(name: str) -> Kind:
-    """The kind of this name."""
-    return next(kind for kind in KINDS if kind.name == name)
 
 
 def longest_way(robot: Robot) -> int:

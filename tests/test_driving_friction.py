@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,9 +15,11 @@ from armid.logs.log import Channel, Log
 from armid.robot.load import load_robot
 
 
-def identified(coulomb: float, viscous: float, friction: str = "viscous,coulomb") -> Result:
-    """An arm whose second joint has that friction."""
+def identified(coulomb: float, viscous: float, friction: str = "viscous,coulomb", names: Sequence[str] = ()) -> Result:
+    """An arm whose second joint has that friction, and whose joints may have other names."""
     robot = load_robot("cmu-dd-arm2")
+    if names:
+        robot = replace(robot, joints=tuple(replace(j, name=n) for j, n in zip(robot.joints, names, strict=True)))
     t = np.arange(0.0, 20.0, 0.01)[:, None]
     w = 2 * np.pi * np.array([[0.31, 0.43, 0.61]])
     q = 0.8 * np.sin(w * t) + 0.3 * np.cos(1.7 * w * t)
@@ -42,6 +47,10 @@ def test_friction_below_zero_is_refused(sign: float) -> None:
     assert driving(found) == ("" if sign > 0 else "joint2.coulomb")
     assert (str(found.verdict) == "untrusted") or sign > 0
     assert found.robot.drive("coulomb").min() >= -1e-9
+
+
+def test_friction_below_zero_is_refused_whatever_the_joints_are_called() -> None:
+    assert driving(identified(-1.5, 0.0, "coulomb", names=("base", "shoulder", "elbow"))) == "shoulder.coulomb"
 
 
 def test_a_slope_below_zero_is_refused_where_coulomb_friction_no_longer_makes_up_for_it() -> None:

@@ -37,6 +37,7 @@ from armid.identification.candidates import (
     together,
     undoing_words,
     unless,
+    within_chance,
     worth_undoing,
 )
 from armid.identification.described_bodies import scale_faults
@@ -82,6 +83,9 @@ _MOST_FAULTS = 4
 
 _REFINED = 3
 """Of the best candidates that are undone exactly before they are compared: far from zero columns rank only roughly."""
+
+_MOST_ALIKE = 6
+"""The same where they explain as much up to chance: which of them it is a short or poor recording cannot tell."""
 
 _STEPS = 5
 """Of Gauss-Newton at most."""
@@ -236,6 +240,9 @@ class _Detector:
             refined = [self._refined(record, drifts, s, noise) for s in best if s.item.family not in DRIFTS]
             left = min(rest for _, rest in refined)
             trial, *as_good = self._described([trial for trial, rest in refined if tied(energy, left, rest)], drifts)
+            as_good += [
+                other for other, rest in refined if within_chance(left, rest) and other not in (trial, *as_good)
+            ]
             trial, quiet, own = self._settled(trial, drifts)
             item, size = trial.sizes[-1].item, trial.sizes[-1].value
             after = self._held_out_error(trial)
@@ -368,7 +375,9 @@ class _Detector:
             return []
         ordinary = [s for s in seen if s.item.family not in DRIFTS and worth_undoing(s, energy, self._share)]
         worth = {s.item: s for s in (*beyond, *ordinary)}
-        return sorted(worth.values(), key=lambda s: -s.taken)[:_REFINED]
+        order = sorted(worth.values(), key=lambda s: -s.taken)
+        alike = [s for s in order[_REFINED:_MOST_ALIKE] if within_chance(s.taken, order[0].taken)]
+        return [*order[:_REFINED], *alike]
 
     def _scale(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Fault, ...]:
         """What no recording of the arm alone can tell from other bodies, held against the description."""

@@ -41,23 +41,34 @@ def driving_friction_checks(
         return ()
     speeds = {motion.name: motion.speed for motion in motions if np.isfinite(motion.speed)}
     worst = FrictionSign("", 0.0, 0.0)
-    for joint in joints:
+    for place, joint in enumerate(joints, start=1):
         for side in _SIDES:
-            for sign in _ends(joint, side, estimate, speeds):
+            for sign in _ends(place, joint, side, estimate, speeds):
                 worst = min(worst, sign, key=lambda one: one.score)
     return (worst.check(),)
 
 
-def _ends(joint: str, side: str, estimate: Estimate, speeds: Mapping[str, float]) -> list[FrictionSign]:
-    """Friction of one joint on one side when it begins to move and at its largest speed."""
-    coulomb, slope, hump = f"{joint}.{side}coulomb", f"{joint}.{side}viscous", f"{joint}.{side}stribeck"
+def _ends(place: int, joint: str, side: str, estimate: Estimate, speeds: Mapping[str, float]) -> list[FrictionSign]:
+    """Friction of one joint on one side when it begins to move and at its largest speed.
+
+    Args:
+        place: of the joint, from 1: parameters are named by it, whatever the joint's own name.
+        joint: its name, for messages.
+        side: prefix of the friction's name.
+        estimate, speeds: see above.
+    """
+    coulomb, slope, hump = (f"joint{place}.{side}{quantity}" for quantity in ("coulomb", "viscous", "stribeck"))
     alone = {name: k for k, name in enumerate(estimate.names) if len(estimate.base.terms(name)) == 1}
     out = []
     if coulomb in alone:
-        out.append(_friction(coulomb, {alone[name]: 1.0 for name in (coulomb, hump) if name in alone}, estimate))
+        out.append(
+            _friction(
+                f"{joint}.{side}coulomb", {alone[name]: 1.0 for name in (coulomb, hump) if name in alone}, estimate
+            )
+        )
     if slope in alone and (speed := speeds.get(joint, 0.0)) > 0.0:
         fast = {alone[slope]: speed} | ({alone[coulomb]: 1.0} if coulomb in alone else {})
-        out.append(_friction(f"{slope} at the largest speed", fast, estimate))
+        out.append(_friction(f"{joint}.{side}viscous at the largest speed", fast, estimate))
     return out
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -38,6 +38,8 @@ from armid.identification.result import Result
 from armid.identification.sensitivity import cutoff_check, cutoff_moves, sensitivities, widened_by_cutoff
 from armid.identification.settings import Identification, Method
 from armid.identification.thresholds import TURNED
+from armid.identification.torque_offsets import offset_faults
+from armid.identification.unexplained import unexplained_faults
 from armid.logs.log import Channel, Log
 from armid.logs.recording import Recording, open_recording
 from armid.notes import Note, Severity
@@ -267,16 +269,25 @@ def _judged(
     fit = replace(estimated.fit, estimate=estimate if held_since is None else held_since.widened(estimate))
     result = judged(robot, data, fit, settings, gains, held)
     result = with_suspects(result, estimated.mistaken)
+    suspects = (*result.suspects, *estimated.suspects, *_bounded(robot, data, fit, result))
     result = replace(
         result,
         checks=(*result.checks, *cutoff_check(by_noise, moves), *estimated.checks),
         friction=estimated.friction,
-        suspects=(*result.suspects, *estimated.suspects),
+        suspects=suspects,
     )
     if not settings.sensitivity:
         return result
     deviations = by_noise.standard_deviations
     return replace(result, sensitivity=sensitivities(settings, data, fit, held, moves, deviations))
+
+
+def _bounded(robot: Robot, data: Data, fit: Fit, result: Result) -> Iterator[Fault]:
+    """What is in the model as it is, or left over by it: constant torque, and what nothing explains."""
+    if result.evidence is None:
+        return
+    yield from offset_faults(robot, fit.estimate, result.evidence.train)
+    yield from unexplained_faults(result.joints, result.evidence, data.train, data.held_out, fit.consistent.values)
 
 
 def levelled(robot: Robot, data: Data, settings: Identification) -> tuple[Robot, Data]:

@@ -274,6 +274,13 @@ FAULT_EXCLUDED = Threshold(
     "up to which the 95 % interval of a fault may reach for it to be excluded: what is twice as large as ordinary is then found, "
     "undecidable, or beyond the stated bound",
 )
+GOES_WITH = Threshold(
+    "goes-with",
+    0.3,
+    "of the squared held-out residual",
+    "that the training's mean residual by position, speed, acceleration or torque of a joint must take away for what is left of "
+    "its torque to be said to go with it; it decides which words are printed, and no verdict",
+)
 DESCRIBED_SHARE = Threshold(
     "described-share",
     0.2,
@@ -316,6 +323,7 @@ THRESHOLDS = (
     FAULT_EXCLUDED,
     FAULT_DECISIVE,
     FAULT_PHASE,
+    GOES_WITH,
     DESCRIBED_SHARE,
     PAYLOAD_SHARE,
     JOINT_ERROR,
