@@ -105,8 +105,9 @@ class Fault:
 
     @property
     def _interval(self) -> str:
-        """The estimate with the ends of its interval."""
-        return f"{self._sized(self.estimate)} (95 %: {self._sized(self.low)} to {self._sized(self.high)})"
+        """The estimate with the ends of its interval, where they are told apart."""
+        middle, low, high = map(self._sized, (self.estimate, self.low, self.high))
+        return middle if low == high else f"{middle} (95 %: {low} to {high})"
 
     @property
     def _interval_possible(self) -> str:
