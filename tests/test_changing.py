@@ -12,10 +12,10 @@ from armid.arrays import FloatArray
 from armid.identification.both_sides import merged
 from armid.identification.candidates import CHANGES
 from armid.identification.faults import Answer, Fault
-from armid.identification.imperfections import ImperfectionTolerances
 from armid.identification.pipeline import run_identification
 from armid.identification.result import Result
 from armid.identification.settings import Identification
+from armid.identification.tolerances import ImperfectionTolerances
 from armid.logs import Channel, Log
 from armid.parameters.effects import TorqueSide
 from armid.robot.load import load_robot

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from armid.identification.faults import Answer
-from armid.identification.imperfections import ImperfectionTolerances
 from armid.identification.pipeline import run_identification
 from armid.identification.settings import Identification
+from armid.identification.tolerances import ImperfectionTolerances
 from armid.logs import Channel, Log
 from support.identified import EFFECTS, log
 from test_imperfections import specimen

@@ -16,13 +16,13 @@ from armid.estimation.recording import runs_of
 from armid.estimation.run import Run
 from armid.identification.candidates import share_of_channels
 from armid.identification.faults import Answer
-from armid.identification.imperfections import ImperfectionTolerances, tolerances_of
 from armid.identification.metrics import nominal_standard
 from armid.identification.pipeline import run_identification
 from armid.identification.result import Result
 from armid.identification.sensor_file import read_sensors, sensor_text
 from armid.identification.sensors import Imperfections, Sized, motion_of
 from armid.identification.settings import Identification, Method
+from armid.identification.tolerances import ImperfectionTolerances, tolerances_of
 from armid.information.information import triangular
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows

@@ -11,10 +11,10 @@ import pytest
 from armid.arrays import FloatArray
 from armid.identification.candidates import MIXED
 from armid.identification.faults import Answer
-from armid.identification.imperfections import ImperfectionTolerances
 from armid.identification.pipeline import run_identification
 from armid.identification.result import Result
 from armid.identification.settings import Identification
+from armid.identification.tolerances import ImperfectionTolerances
 from armid.logs import Channel, Log
 from armid.outcome import Verdict
 from armid.robot.load import load_robot

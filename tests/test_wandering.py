@@ -15,11 +15,11 @@ from armid.identification.candidates import Seen, position_faults
 from armid.identification.described_bodies import _other_unit
 from armid.identification.detection import _Detector
 from armid.identification.faults import Answer, Fault
-from armid.identification.imperfections import ImperfectionTolerances
 from armid.identification.pipeline import run_identification
 from armid.identification.result import Result
 from armid.identification.sensors import Imperfections, Sized
 from armid.identification.settings import Identification
+from armid.identification.tolerances import ImperfectionTolerances
 from armid.information.information import triangular
 from armid.logs import Channel
 from armid.outcome import Verdict

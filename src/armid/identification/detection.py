@@ -43,7 +43,7 @@ from armid.identification.candidates import (
 from armid.identification.described_bodies import scale_faults
 from armid.identification.faults import Answer, Fault
 from armid.identification.freed_runs import Squares, WithoutDrifts, seconds_of
-from armid.identification.imperfections import RowNoise, RowsBeside, reference_of
+from armid.identification.imperfection_rows import RowNoise, RowsBeside, reference_of
 from armid.identification.sensors import Imperfections, Sized, corrected_runs
 from armid.identification.thresholds import (
     FAR_APART,

@@ -25,7 +25,7 @@ from armid.estimation.run_maker import RunMaker, choice_samples
 from armid.identifiability.base import BaseParameters
 from armid.identification.data import Data
 from armid.identification.gains import DriveGains, gain_values
-from armid.identification.imperfections import RowsBeside, reference_of
+from armid.identification.imperfection_rows import RowsBeside, reference_of
 from armid.identification.moving import made_to_learn
 from armid.identification.settings import Identification
 from armid.logs.conditioning import VelocitySource

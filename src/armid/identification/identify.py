@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from armid.cluster.workers import open_workers
 from armid.consistency.bounds import Bounds
 from armid.consistency.possible import Way
-from armid.identification.imperfections import ImperfectionTolerances
 from armid.identification.pipeline import Progress, run_identification
 from armid.identification.request import IdentifyWords, Request, Source, request
 from armid.identification.result import Result
 from armid.identification.settings import PRIOR_WEIGHT, Method
+from armid.identification.tolerances import ImperfectionTolerances
 from armid.logs.conditioning import VelocitySource
 from armid.logs.conditioning.processing import Processing
 from armid.logs.read import ReadOptions

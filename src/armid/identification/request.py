@@ -12,13 +12,13 @@ from armid.consistency.bounds import Bounds
 from armid.consistency.inequalities import slender_axes
 from armid.consistency.possible import REGULARISERS, Way
 from armid.errors import InputError, UnknownNameError
-from armid.identification.imperfections import ImperfectionTolerances, tolerances_of
 from armid.identification.pipeline import SETTLED_BY_GRAVITY, Progress
 from armid.identification.prepare import payload_effects
 from armid.identification.result import Result, load_result
 from armid.identification.sensor_file import not_undone_twice, sensors_of
 from armid.identification.settings import Identification, Method
 from armid.identification.several import Usable, usable
+from armid.identification.tolerances import ImperfectionTolerances, tolerances_of
 from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.logs.conditioning.processing import Processing, processing_of
 from armid.logs.error_codes import accepted_codes

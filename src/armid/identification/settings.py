@@ -10,9 +10,9 @@ from armid.consistency.bounds import Bounds
 from armid.consistency.possible import PossibleBodies, Way
 from armid.consistency.regularisers import PullBack, Regulariser
 from armid.estimation.covariance import AutocorrelatedNoise, Covariance
-from armid.identification.imperfections import ImperfectionTolerances
 from armid.identification.result import Result
 from armid.identification.sensors import Imperfections
+from armid.identification.tolerances import ImperfectionTolerances
 from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.notes import Note
 from armid.parameters.effects import Effects

@@ -20,7 +20,7 @@ from armid.estimation.recording import torque_source
 from armid.estimation.run import Run
 from armid.identifiability.base import BaseParameters
 from armid.identification.candidates import CHANGES, DRIFTS, Seen
-from armid.identification.imperfections import RowNoise, RowsBeside
+from armid.identification.imperfection_rows import RowNoise, RowsBeside
 from armid.robot.robot import JointKind, Robot
 from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection, drift_curve, imperfections
 
