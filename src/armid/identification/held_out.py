@@ -21,6 +21,7 @@ from armid.identification.thresholds import (
     LIGHT_ERROR,
     LOAD_EXPLAINS,
     LOAD_MASS,
+    MOVING_SECONDS,
     NEGLIGIBLE,
     REPEATED_SHARE,
     STILL_SHARE,
@@ -279,7 +280,11 @@ def _repeat_checks(judged: Sequence[JudgedJoint], evidence: Evidence) -> Iterato
 
 def _still_checks(evidence: Evidence) -> Iterator[Check]:
     """Joints that the held-out motion does not move are not tested."""
-    still = [motion for motion in evidence.held_out if motion.rest_share > STILL_SHARE.value]
+    still = [
+        motion
+        for motion in evidence.held_out
+        if motion.rest_share > STILL_SHARE.value and motion.seconds_moving < MOVING_SECONDS.value
+    ]
     for motion in still:
         yield Check(
             code=UNDETERMINED,
