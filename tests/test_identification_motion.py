@@ -141,10 +141,12 @@ def test_rows_at_which_the_whole_arm_stands_still_are_left_out() -> None:
 
 
 def test_pieces_at_rest_alone_are_as_good_as_gone_and_a_log_without_motion_stays() -> None:
-    run = a_run(200)
+    run = a_run(600)
     still = replace(run, inputs=np.where(np.arange(run.inputs.shape[1]) // 3 == 1, 0.0, run.inputs))
-    assert [len(part) for part in in_motion((run, still))] == [200, 1]
+    assert [len(part) for part in in_motion((run, still))] == [600, 1]
     assert in_motion((still,))[0] is still
+    short = a_run(200)
+    assert in_motion((short, still))[1] is still
 
 
 def test_what_friction_holds_after_a_training_motion_is_not_learnt() -> None:
