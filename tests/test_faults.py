@@ -1,5 +1,6 @@
 """Faults as records: words, answers, order, and what programs read."""
 
+from dataclasses import replace
 from math import inf, isnan, nan
 
 import pytest
@@ -70,6 +71,8 @@ def test_found_come_first_and_bounds_last():
     rows = listed_faults([_ZERO, _SCALE, _GAIN])
     assert [fault.name for fault in rows] == ["gain of joint4", "common gain", "zero of joint2"]
     assert rows["gain of joint4"] is _GAIN
+    assert "undone in this result" not in str(faults_table([_GAIN]).rows)
+    assert "undone in this result" in str(faults_table([replace(_GAIN, corrected=True)]).rows)
     assert [row[1] for row in faults_table([_ZERO, _SCALE, _GAIN]).rows] == ["found", "undecidable", "excluded"]
 
 

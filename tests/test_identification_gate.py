@@ -223,6 +223,10 @@ def test_rest_is_charged_only_beyond_what_friction_holds() -> None:
     assert "held-out-still" in failed(judged([good], [still]))
     other = moving("b", error=0.02)
     assert failed(judged([good, other], [still, other])) == []
+    # Long enough in motion it was tested, however long it rested besides.
+    rested = replace(held, rest_share=0.97)
+    assert failed(judged([good], [replace(rested, seconds_moving=2.0)])) == ["held-out-still"]
+    assert failed(judged([good], [replace(rested, seconds_moving=20.0)])) == []
 
 
 def test_a_repeated_motion_counts_as_training() -> None:

@@ -11,6 +11,7 @@ from armid.arrays import FloatArray
 from armid.estimation.recording import rows_of
 from armid.estimation.run import Run
 from armid.identification.motion import SoughtWindows, at_rest, beyond_static, largest_speeds, on_grid, windows_of
+from armid.identification.moving import in_motion, moving_rows
 from armid.identification.pipeline import run_identification
 from armid.identification.settings import Identification
 from armid.logs import Channel, Log
@@ -114,3 +115,46 @@ def test_a_held_out_motion_mostly_at_rest_neither_condemns_nor_hides() -> None:
     wrong = run_identification(robot, [train], [resting_log(5, 0.6, weight=12.0)], settings)
     assert wrong.verdict is Verdict.UNTRUSTED
     assert "joint-at-rest" in [c.code for c in wrong.checks if not c.passed]
+
+
+def a_run(n: int) -> Run:
+    """Random motion of three joints, none of them slow for long."""
+    rows = rows_of(load_robot(str(urdf_file())), Effects(), False)
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(size=(n, len(rows.inputs)))
+    inputs[:, 3:6] = np.copysign(1.0, inputs[:, 3:6])
+    return Run(name="run", source=rows, inputs=inputs, y=rng.normal(size=(n, 3)), rate=100.0)
+
+
+def test_rows_at_which_the_whole_arm_stands_still_are_left_out() -> None:
+    run = a_run(600)
+    n = 3
+    inputs = np.array(run.inputs)
+    inputs[100:300, n : 2 * n] = 0.0
+    inputs[400:500, n] = 0.0  # one joint alone
+    run = replace(run, inputs=inputs, segments=((0, 200), (200, 600)), reversals=(np.array([50.5, 250.5, 350.5]),) * n)
+    kept = moving_rows(run, np.ones(n))
+    np.testing.assert_array_equal(kept.y, np.concatenate([run.y[:100], run.y[300:]]))
+    assert kept.segments == ((0, 100), (100, 400))
+    assert kept.reversals[0].tolist() == [50.5, 150.5]
+    assert moving_rows(kept, np.ones(n)) is kept
+
+
+def test_pieces_at_rest_alone_are_as_good_as_gone_and_a_log_without_motion_stays() -> None:
+    run = a_run(600)
+    still = replace(run, inputs=np.where(np.arange(run.inputs.shape[1]) // 3 == 1, 0.0, run.inputs))
+    assert [len(part) for part in in_motion((run, still))] == [600, 1]
+    assert in_motion((still,))[0] is still
+    short = a_run(200)
+    assert in_motion((short, still))[1] is still
+
+
+def test_what_friction_holds_after_a_training_motion_is_not_learnt() -> None:
+    robot = load_robot(str(urdf_file()))
+    settings = Identification(effects=EFFECTS, sensitivity=False)
+    held_out = log(robot, trusted().robot, seed=5)
+    little, much = (
+        run_identification(robot, [resting_log(3, 0.6, hold=hold)], [held_out], settings).relative_error["held_out"]
+        for hold in (0.6, 2.0)
+    )
+    assert much == pytest.approx(little, rel=1e-3)

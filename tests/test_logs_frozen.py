@@ -157,3 +157,15 @@ def test_a_coarse_torque_that_drops_out_in_a_tenth_of_its_rows_is_half_dead():
     tau[np.random.default_rng(7).random(len(tau)) < 0.1, ELBOW] = 0.0
     (note,) = (note for note in check_log(torques(log, tau), arm()).notes if note.code == "half-dead")
     assert note.subject == "elbow"
+
+
+@pytest.mark.parametrize("reported", [True, False])
+def test_a_model_of_the_controller_may_say_exactly_zero_where_the_drives_report(reported: bool) -> None:
+    """Of a joint that stands still the commanded torque need not change; alone it is what must be believed."""
+    log = recording(seed=3, torque_noise=0.15)
+    side, model = Channel.CURRENT if reported else Channel.LINK_TORQUE, Channel.COMMANDED_TORQUE
+    torque = next(log.channels[c] for c in log.torques)
+    still = np.where(np.arange(torque.shape[1]) == 2, 0.0, torque)
+    rest = {c: v for c, v in log.channels.items() if not c.is_torque}
+    told = frozen(replace(log, channels={**rest, side: torque, model: still}))
+    assert bool(told) is not reported

@@ -8,8 +8,9 @@ import pytest
 
 import armid
 from armid.errors import InputError
+from armid.identification.provenance import check_apart, log_record
 from armid.identification.result import Result
-from armid.logs import Channel, Log
+from armid.logs import Channel, Log, open_recording
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.simulation.variation import varied
@@ -214,3 +215,17 @@ def test_a_clock_of_a_sensor_file_is_taken_out_of_derived_velocities_alone(
     undone = armid.identify(robot, stamped[0], validate=stamped[1], sensors=tmp_path / "sensors.yaml", **options)
     viscous = [k for k, name in enumerate(true.information.parameters) if name.endswith("viscous")]
     np.testing.assert_allclose(undone.standard[viscous], true.standard[viscous], rtol=0.01)
+
+
+def test_rows_of_a_file_without_stamps_keep_their_place_in_it(folder: Path, robot: Robot) -> None:
+    """Two windows of one file are two motions where they do not overlap, and none is a test of the other where they do."""
+    text = (folder / "bare1.yaml").read_text().replace("clock: {column: t}", "clock: {step: 0.01}")
+    for name, rows in (("first", [1, 500]), ("second", [501, 1000]), ("both", [400, 900])):
+        (folder / f"{name}.yaml").write_text(f"{text}rows: {rows}\n")
+    first, second, both = (
+        log_record(open_recording(folder / f"{name}.yaml", robot)) for name in ("first", "second", "both")
+    )
+    assert [first.start_s, second.start_s] == pytest.approx([0.0, 5.0])
+    check_apart([first], [second])
+    with pytest.raises(InputError, match="same rows"):
+        check_apart([both], [second])

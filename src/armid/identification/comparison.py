@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf, nan, sqrt
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.estimation.quantiles import student_quantile
@@ -58,13 +59,22 @@ class BlockSquares:
         self._means: list[FloatArray] = []
         self._weights: list[float] = []
 
-    def add(self, run: Run, residual: FloatArray) -> None:
-        """One more run with its residuals, shape [n_samples, n_channels]."""
-        squares = residual**2
+    def add(self, run: Run, residual: FloatArray, still: npt.NDArray[np.bool_] | None = None) -> None:
+        """One more run.
+
+        Args:
+            run: the motion.
+            residual: shape [n_samples, n_channels].
+            still: samples at which the joint of a channel is at rest, which say nothing here: friction may hold anything there.
+                Blocks without any other are left out.
+        """
+        squares = residual**2 if still is None else np.where(still, 0.0, residual) ** 2
         length = max(1, round(self.seconds * run.rate))
         for start, stop in run.segments:
             for first in range(start, stop, length):
                 part = slice(first, min(first + length, stop))
+                if still is not None and still[part].all():
+                    continue
                 self._means.append(squares[part].mean(axis=0))
                 self._weights.append(float(part.stop - part.start))
 

@@ -180,6 +180,8 @@ def faults_table(faults: Iterable[Fault]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for fault in listed_faults(faults):
         remedy = fault.words if fault.answer is Answer.FOUND else fault.experiment
+        if fault.corrected:
+            remedy = f"undone in this result; for a mapping: {remedy}"
         rows.append((fault.name, fault.answer.value, _size_cell(fault), _share(fault.explains), remedy))
     return Table(
         ("fault", "answer", "size, or bound", "explains", "words for the mapping, or what would decide it"),

@@ -21,6 +21,7 @@ from armid.identification.thresholds import (
     LIGHT_ERROR,
     LOAD_EXPLAINS,
     LOAD_MASS,
+    MOVING_SECONDS,
     NEGLIGIBLE,
     REPEATED_SHARE,
     STILL_SHARE,
@@ -249,37 +250,45 @@ def _extrapolation_checks(evidence: Evidence) -> Iterator[Check]:
 
 
 def _repeat_checks(judged: Sequence[JudgedJoint], evidence: Evidence) -> Iterator[Check]:
-    """A held-out motion that the training motion has gone through already is no test: other stretches of it must be."""
+    """A held-out motion that the training motion has gone through already is no test: other stretches of it must be.
+
+    Said in either case: who asks for a test on other motion must know that there was none.
+    """
     if not evidence.repeated > REPEATED_SHARE.value:
         return
     found = evidence.cross_predicted
     over = {j.name: found.get(j.name, nan) / j.limit for j in judged}
     over = {j.name: over[j.name] for j in judged if over[j.name] <= 1.0 or not j.is_noise}
     worst = max(over, key=lambda name: inf if isnan(over[name]) else over[name], default="")
-    passed = bool(over) and over[worst] <= 1.0
+    within = bool(over) and over[worst] <= 1.0
     text = (
         f"{100 * evidence.repeated:.0f} % of the held-out motion repeats the training motion and counts as training; "
     )
     text += "fifths of the training motion, each predicted from the rest, "
     if not found:
         text += "could not be: record another motion to validate on"
-    elif passed:
+    elif within:
         text += f"are within every joint's limit (worst: {worst}, {100 * found.get(worst, nan):.1f} % of its torque)"
     else:
         text += f"are not ({worst}: {100 * found.get(worst, nan):.0f} % of its torque): record another motion to validate on"
     yield Check(
         code="held-out-repeats",
-        passed=passed,
+        passed=False,
         value=over.get(worst, nan),
         limit=1.0,
         message=text,
-        subject="" if passed else worst,
+        subject="" if within else worst,
+        decisive=not within,
     )
 
 
 def _still_checks(evidence: Evidence) -> Iterator[Check]:
     """Joints that the held-out motion does not move are not tested."""
-    still = [motion for motion in evidence.held_out if motion.rest_share > STILL_SHARE.value]
+    still = [
+        motion
+        for motion in evidence.held_out
+        if motion.rest_share > STILL_SHARE.value and motion.seconds_moving < MOVING_SECONDS.value
+    ]
     for motion in still:
         yield Check(
             code=UNDETERMINED,

@@ -11,7 +11,7 @@ from armid.arrays import FloatArray
 from armid.estimation.run import Run, each_run
 from armid.estimation.runs import lengths_of
 from armid.identification.comparison import BLOCK_SECONDS, BlockSquares, Comparison, compared_blocks
-from armid.identification.motion import MotionSums, largest_speeds
+from armid.identification.motion import MotionSums, largest_speeds, still_channels
 from armid.identification.thresholds import NEGLIGIBLE_ERROR, TOLERATED_RATIO
 from armid.identification.torque_error import ErrorSums
 from armid.parameters.space import named_parameters
@@ -174,10 +174,11 @@ class _OneRun:
         if self.constant is not None:
             residuals[CONSTANT] = run.y - self.constant
         out = _RunFigures(run.channels, tuple(residuals), self.seconds)
+        still = None if self.speeds is None else still_channels(run, self.speeds)
         for name, residual in residuals.items():
             out.sums[name].add(run, residual)
-            out.blocks[name].add(run, residual)
-        out.torque.add(run, run.y)
+            out.blocks[name].add(run, residual, still)
+        out.torque.add(run, run.y, still)
         out.total, out.count = run.y.sum(axis=0), len(run)
         if self.speeds is not None:
             out.motion = MotionSums(run.channels, self.speeds, self.models[CONSISTENT])

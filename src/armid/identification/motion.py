@@ -46,6 +46,7 @@ class JointMotion:
         rmse_moving, torque_moving: root mean square of error and torque while the joint moves [N m or N]; NaN when it never does.
         rmse_rest, torque_rest: the same at rest, the error beyond what Coulomb friction can hold; NaN when it never rests.
         rest_share: of the samples.
+        seconds_moving: how long it moves [s].
         low, high: positions reached [rad or m].
         speed: largest [rad/s or m/s].
     """
@@ -56,6 +57,7 @@ class JointMotion:
     rmse_rest: float = nan
     torque_rest: float = nan
     rest_share: float = 0.0
+    seconds_moving: float = 0.0
     low: float = nan
     high: float = nan
     speed: float = nan
@@ -96,6 +98,12 @@ def at_rest(run: Run, speeds: FloatArray) -> Mask:
     n = torque_source([run]).robot.n_joints
     slow = np.abs(run.inputs[:, n : 2 * n]) < REST_SPEED.value * np.maximum(speeds, 1e-12)
     return _long_runs(slow, run.segments, max(1, round(REST_SECONDS.value * run.rate)))
+
+
+def still_channels(run: Run, speeds: FloatArray) -> Mask:
+    """The same for every channel, that of its joint, shape [n_samples, n_channels]."""
+    rest = at_rest(run, speeds)
+    return rest[:, np.arange(run.y.shape[1]) % rest.shape[1]]
 
 
 def _long_runs(mask: Mask, segments: Sequence[tuple[int, int]], fewest: int) -> Mask:
@@ -153,18 +161,19 @@ class MotionSums:
         k, n = len(self._channels), len(speeds)
         self._error, self._size, self._count = (np.zeros((2, k)) for _ in range(3))
         self._low, self._high, self._speed = np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n)
+        self._seconds = np.zeros(k)
         self._windows: list[FloatArray] = []
 
     def add(self, run: Run, residual: FloatArray) -> None:
         """One more run with the residuals of the model."""
         n = len(self.speeds)
-        rest = at_rest(run, self.speeds)
-        charged = beyond_static(run, residual, self._standard, rest)
-        still = np.column_stack([rest[:, k % n] for k in range(len(self._channels))])
+        charged = beyond_static(run, residual, self._standard, at_rest(run, self.speeds))
+        still = still_channels(run, self.speeds)
         for part, mask in enumerate((~still, still)):
             self._error[part] += np.sum(charged**2, axis=0, where=mask)
             self._size[part] += np.sum(run.y**2, axis=0, where=mask)
             self._count[part] += mask.sum(axis=0)
+        self._seconds += (~still).sum(axis=0) / run.rate
         q, qd = run.inputs[:, :n], run.inputs[:, n : 2 * n]
         self._low, self._high = np.minimum(self._low, q.min(axis=0)), np.maximum(self._high, q.max(axis=0))
         self._speed = np.maximum(self._speed, np.abs(qd).max(axis=0))
@@ -173,7 +182,7 @@ class MotionSums:
     def merge(self, other: MotionSums) -> None:
         """Those of further runs."""
         self._error, self._size = self._error + other._error, self._size + other._size
-        self._count = self._count + other._count
+        self._count, self._seconds = self._count + other._count, self._seconds + other._seconds
         self._low, self._high = np.minimum(self._low, other._low), np.maximum(self._high, other._high)
         self._speed = np.maximum(self._speed, other._speed)
         self._windows += other._windows
@@ -192,6 +201,7 @@ class MotionSums:
                 rmse_rest=float(rmse[1, k]),
                 torque_rest=float(torque[1, k]),
                 rest_share=float(share[k]),
+                seconds_moving=float(self._seconds[k]),
                 low=float(self._low[k % n]),
                 high=float(self._high[k % n]),
                 speed=float(self._speed[k % n]),

@@ -20,6 +20,7 @@ from armid.estimation.run import Run, each_run
 from armid.estimation.run_maker import Made, RunMaker
 from armid.estimation.runs import changed_runs
 from armid.identification.motion import Mask, at_rest, largest_speeds
+from armid.identification.thresholds import MOVING_SECONDS
 from armid.logs.recording import Recording
 
 
@@ -36,21 +37,22 @@ def made_to_learn(maker: RunMaker, recordings: Sequence[Sequence[Recording]], wo
 
 
 def in_motion(runs: Sequence[Run]) -> Sequence[Run]:
-    """The runs without rows at which every joint stands still; as they are where there are none, or nothing else.
+    """The runs without rows at which every joint stands still; as they are where there are none, or hardly anything else.
 
     Args:
         runs: of one or several recordings.
     """
     speeds = largest_speeds(runs)
-    still = list(each_run(runs, partial(_still, speeds=speeds)))
-    if not any(still) or not any(len(run) > rows for run, rows in zip(runs, still, strict=True)):
+    moving, still = np.sum(list(each_run(runs, partial(_seconds, speeds=speeds))), axis=0)
+    if still == 0.0 or moving < MOVING_SECONDS.value:
         return runs
     return changed_runs(runs, partial(moving_rows, speeds=speeds))
 
 
-def _still(run: Run, speeds: FloatArray) -> int:
-    """Rows at which every joint stands still."""
-    return int(np.sum(np.all(at_rest(run, speeds), axis=1)))
+def _seconds(run: Run, speeds: FloatArray) -> tuple[float, float]:
+    """For which some joint moves, and for which every joint stands still [s]."""
+    rows = int(np.sum(np.all(at_rest(run, speeds), axis=1)))
+    return (len(run) - rows) / run.rate, rows / run.rate
 
 
 def moving_rows(run: Run, speeds: FloatArray) -> Run:

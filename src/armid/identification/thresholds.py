@@ -56,6 +56,13 @@ STILL_SHARE = Threshold(
     "of the samples",
     "of the held-out motion at rest, from which on a joint was not tested in motion",
 )
+MOVING_SECONDS = Threshold(
+    "held-out-moving",
+    5.0,
+    "s",
+    "of motion of a joint, with which it was tested however long it rests besides: errors are compared over blocks of a "
+    "second, and of fewer than five of them little follows",
+)
 REPEAT_DISTANCE = Threshold(
     "repeat-distance",
     0.03,
@@ -333,6 +340,7 @@ THRESHOLDS = (
     REST_SPEED,
     REST_SECONDS,
     STILL_SHARE,
+    MOVING_SECONDS,
     REPEAT_DISTANCE,
     REPEATED_SHARE,
     BEYOND_SPEED,

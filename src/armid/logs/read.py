@@ -389,7 +389,7 @@ class LogStream:
             if self.settled is None:
                 self.settled = clock_guess(clock, time, channels, self.mapping.name)
             kept = int((~garbage).sum())
-            stamps = self.settled.times(time, offset, kept)
+            stamps = self.settled.times(time, offset + self._first_row, kept)
             offset += kept
             self.read = (seen, offset)
             yield self.log(stamps, channels, self.settled.kind)
@@ -430,8 +430,13 @@ class LogStream:
                 garbage = self._garbage({file: piece}, start, stop)
                 time = None if time is None else time[~garbage]
                 kept = int((~garbage).sum())
-                yield self.settled.times(time, offset, kept)
+                yield self.settled.times(time, offset + self._first_row, kept)
                 offset += kept
+
+    @property
+    def _first_row(self) -> int:
+        """Of the rows to use, from 0: of a file without stamps the time of a row is that of its place in the file."""
+        return 0 if self.mapping.rows is None else self.mapping.rows[0] - 1
 
     @property
     def _text(self) -> TextTable | None:

@@ -134,11 +134,20 @@ def _moving_rows(log: Log) -> Mask:
     return np.concatenate([np.repeat(moving[:1], reach), moving, np.repeat(moving[-1:], reach)])
 
 
+def _drive_or_sensor(log: Log) -> tuple[Channel, ...]:
+    """Channels of torque that something measured; of commanded torque only where the drives report no other.
+
+    A controller's model may rightly say exactly zero, of a joint that carries no weight or stands still.
+    """
+    reported = Channel.MOTOR_TORQUE in log or Channel.CURRENT in log
+    return tuple(c for c in log.torques if not (reported and c is Channel.COMMANDED_TORQUE))
+
+
 def _frozen_findings(log: Log, moving: Mask) -> Iterator[Note]:
     """Channels that stop changing to the last bit."""
     step = ordinary_step(log.time) or 1.0
     long = max(FREEZE_SAMPLES, int(np.ceil(FREEZE_SECONDS / step)))
-    for channel in log.torques:
+    for channel in _drive_or_sensor(log):
         values = log[channel]
         dead = (values == values[:1]).all(axis=0)
         if dead.all():
