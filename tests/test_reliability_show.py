@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import logging
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,6 +16,7 @@ from armid.scene.scene import build_scene
 pytest.importorskip("viser", reason="viser is not installed")
 
 from armid.report.preview import Preview, Show
+from armid.report.preview_guard import Guard, guarding
 
 
 class Answer(NamedTuple):
@@ -95,3 +97,15 @@ def test_the_page_finds_its_socket_without_cookies(viewer):
     (place,) = parse_qs(urlsplit(viewer.url).query)["websocket"]
     assert place.startswith("ws://127.0.0.1:")
     connect(place, subprotocols=["viser-v1"], origin=f"http://{urlsplit(viewer.url).netloc}").close()
+
+
+def test_connections_that_a_browser_opens_ahead_and_drops_are_no_news(monkeypatch):
+    from websockets.asyncio import server
+
+    given: dict[str, object] = {}
+    monkeypatch.setattr(server, "serve", lambda *_, **options: given.update(options))
+    with guarding(Guard("127.0.0.1")):
+        server.serve()
+    logger = given["logger"]
+    assert isinstance(logger, logging.Logger)
+    assert not logger.isEnabledFor(logging.CRITICAL)

@@ -8,6 +8,7 @@ each request must name this server as its host (against a name that is pointed a
 from __future__ import annotations
 
 import hmac
+import logging
 import secrets
 import threading
 from collections.abc import Iterator
@@ -22,6 +23,9 @@ from armid.errors import ArmidError
 
 _LOCK = threading.Lock()
 _PARAMETER = "token"
+_QUIET = logging.getLogger("armid.preview")
+"""Browsers open connections ahead and close them unused; the server's library reports each with its traceback."""
+_QUIET.setLevel(logging.CRITICAL + 1)
 
 
 @dataclass(eq=False)
@@ -105,7 +109,7 @@ def guarding(guard: Guard) -> Iterator[None]:
 
         def serve(*args: Any, process_request: Any = None, **kwargs: Any) -> Any:
             guard.installed = True
-            return plain(*args, process_request=guard.wrapped(process_request), **kwargs)
+            return plain(*args, process_request=guard.wrapped(process_request), **({"logger": _QUIET} | kwargs))
 
         server.serve = serve  # type: ignore[assignment,misc]
         try:
