@@ -146,6 +146,7 @@ SHAPES: tuple[Kind, ...] = (
         change=_by_rate(lagged, lambda hz, rate: 1.0 - float(np.exp(-2.0 * np.pi * hz / rate))),
         words=_LATE,
         where=heavy,
+        amount=lambda hz: 0.5 / (np.pi * hz),
     ),
     Kind(
         name="torque held, heavy joint, Hz",
