@@ -30,6 +30,7 @@ import armid
 from armid.errors import ArmidError
 from armid.identification.faults import Answer, Fault
 from armid.identification.result import Result
+from armid.identification.torque_offsets import KIND as OFFSET
 from armid.identification.unexplained import KIND as UNEXPLAINED
 from armid.logs.health.refuse import LogRefusedError
 from armid.logs.log import Log
@@ -91,16 +92,18 @@ class Sought:
         joints: one of which must be named with it; empty for the whole arm.
         amount: its size in the unit of its fault; NaN for what has none.
         change: of the joint's torque over that torque, root mean square: what may be left unexplained; NaN when not known.
+        added: the same change [N m or N]; what may be its offset.
     """
 
     words: tuple[str, ...] = ()
     joints: tuple[str, ...] = ()
     amount: float = nan
     change: float = nan
+    added: float = nan
 
     def size_as(self, kind: str) -> float:
         """Its size in the unit of a fault of this kind."""
-        return self.change if kind == UNEXPLAINED else self.amount
+        return {UNEXPLAINED: self.change, OFFSET: self.added}.get(kind, self.amount)
 
     def names(self, word: str, joint: str | None, every: Sequence[str]) -> bool:
         """Whether a kind or code, said of a joint or of something else, names it."""
@@ -297,22 +300,20 @@ def _planted(cell: Cell, plants: Sequence[tuple[Kind, float]]) -> Callable[[], O
             return Outcome(answer=UNCHANGED, said="the recording has no column that this fault changes")
         share = 1.0 if cell.test else _TRAINED
         sought = [sought_in(kind, size, first, share=share) for kind, size in plants]
-        sought = [replace(one, change=_change(first, parts[0][0], one.joints)) for one in sought]
-        return judged(cell, parts[0], parts[1], sought)
+        return judged(cell, parts[0], parts[1], [changed_torque(one, first, parts[0][0]) for one in sought])
 
     return run
 
 
-def _change(before: Log, after: Log, joints: Sequence[str]) -> float:
-    """Of the torque of the joints over itself, root mean square; NaN where rows or joints are others."""
-    if not joints or len(before) != len(after):
-        return nan
-    own = [before.joints.index(name) for name in joints]
-    torque, other = (
-        next(np.asarray(log.channels[c])[:, own] for c in TORQUES if c in log.channels) for log in (before, after)
-    )
-    change = float(np.sqrt(np.nansum((other - torque) ** 2) / np.nansum(torque**2)))
-    return change or nan
+def changed_torque(sought: Sought, before: Log, after: Log) -> Sought:
+    """What is sought, with how much of its joints' torque was changed; as it is where rows or joints are others."""
+    if not sought.joints or len(before) != len(after):
+        return sought
+    own = [before.joints.index(name) for name in sought.joints]
+    logs = (before, after)
+    torque, other = (next(np.asarray(log.channels[c])[:, own] for c in TORQUES if c in log.channels) for log in logs)
+    size, added = (float(np.sqrt(np.nanmean(x**2))) for x in (torque, other - torque))
+    return replace(sought, change=added / size, added=added) if added > 0.0 else sought
 
 
 def _differ(before: Log, after: Log) -> bool:

@@ -100,10 +100,6 @@ def _with(added: Added) -> Change:
     return plant
 
 
-def _noisy(log: Log, _: int) -> FloatArray:
-    return np.random.default_rng(2).standard_normal(len(log.time))
-
-
 def _out_of_round(log: Log, size: float, joint: int | None) -> Log:
     """An encoder whose disc sits off its axis by so much of its radius: it reads q + size sin(q), and a velocity to match."""
     j = joint or 0
@@ -150,6 +146,7 @@ SHAPES: tuple[Kind, ...] = (
         change=_by_rate(lagged, lambda hz, rate: 1.0 - float(np.exp(-2.0 * np.pi * hz / rate))),
         words=_LATE,
         where=heavy,
+        amount=lambda hz: 0.5 / (np.pi * hz),
     ),
     Kind(
         name="torque held, heavy joint, Hz",
@@ -197,13 +194,6 @@ SHAPES: tuple[Kind, ...] = (
         name="ripple, heavy joint, share of torque",
         sizes=(0.05, 0.15, 0.4),
         change=_with(ripple),
-        words=_LEFT,
-        where=heavy,
-    ),
-    Kind(
-        name="noise, heavy joint, share of torque",
-        sizes=(0.1, 0.3, 1.0),
-        change=_with(_noisy),
         words=_LEFT,
         where=heavy,
     ),

@@ -137,7 +137,9 @@ def test_a_position_that_leaves_one_value_in_a_leap_stood_still():
     (note,) = frozen(stuck(log, 8000, 400))
     assert note.subject == "elbow"
     assert "position holds one value for 400 samples from row 8001 and then jumps" in note.message
-    assert frozen(stuck(log, 8000, 100)) == []  # shorter than a quarter of a second
+    (short,) = frozen(stuck(log, 8000, 100))  # shorter than a quarter of a second: the leap says it all the same
+    assert "position holds one value for 100 samples from row 8001" in short.message
+    assert frozen(stuck(log, 8000, 15)) == []  # fewer rows than count
     assert frozen(stuck(log, 0, 0)) == []
 
 

@@ -249,7 +249,7 @@ def _position_freeze(log: Log, j: int, long: int) -> Iterator[Note]:
     """A position that holds one value while its own velocity says otherwise, or that jumps out of it."""
     stretch = _frozen_position(log, j, long)
     why = "while its velocity is not zero" if stretch is not None else "and then jumps, faster than it ever moves"
-    stretch = stretch or leapt_stretch(log.time, log[Channel.POSITION][:, j], long)
+    stretch = stretch or leapt_stretch(log.time, log[Channel.POSITION][:, j], FREEZE_SAMPLES)
     if stretch is not None:
         yield finding(
             "frozen",
@@ -281,7 +281,7 @@ def bad_rows(log: Log) -> Mask:
     moving = _moving_rows(log)
     joints = range(len(log.joints))
     found = [held for c in log.torques for j in joints for held in _torque_stretches(log, c, j, long, moving)]
-    leaps = [leapt_stretch(log.time, log[Channel.POSITION][:, j], long) for j in joints]
+    leaps = [leapt_stretch(log.time, log[Channel.POSITION][:, j], FREEZE_SAMPLES) for j in joints]
     found += [held for held in (*leaps, *(_frozen_position(log, j, long) for j in joints)) if held is not None]
     for held in found:
         bad[held.rows] = True

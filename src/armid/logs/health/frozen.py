@@ -76,7 +76,7 @@ def leapt_stretch(time: FloatArray, position: FloatArray, long: int) -> HeldStre
     Args:
         time: [s], shape [n_rows].
         position: of one joint [rad or m], shape [n_rows].
-        long: rows from which on a stretch counts.
+        long: rows from which on a stretch counts; seconds do not, the leap tells how long the joint went on.
     """
     starts, lengths = _runs(position)
     ends = starts + lengths

@@ -11,6 +11,7 @@ from armid.arrays import FloatArray
 from armid.logs.health.thresholds import (
     ABSURD_MOTION,
     ABSURD_TORQUE,
+    FEW,
     JUMP,
     REVERSING,
     SPIKE,
@@ -41,6 +42,9 @@ _SHORT = 64
 
 _GAUSSIAN = 1.4826
 """Standard deviations of Gaussian noise per median distance from zero."""
+
+_QUIETEST = 0.1257
+"""Distance from zero, in standard deviations, that a tenth of Gaussian noise stays below."""
 
 _STRETCH = 1000
 """Consecutive samples of one look at the resolution."""
@@ -113,10 +117,29 @@ def spikes(values: FloatArray, good: Mask) -> Mask:
     least = SPIKE * np.maximum(_GAUSSIAN * np.median(_thin(size), axis=0), resolution(x))
     if (size.max(axis=0) <= least).all():
         return out
-    alone = _stands_alone(x, size) & (size > least)
+    lonely = _stands_alone(x, size)
+    alone = lonely & (size > least)
     if alone.any():
         out[1:-1] = alone & (size > SPIKE * _ordinary_distance(size, least))
-    return out & good[:, np.newaxis]
+    return (out | _crowded(lonely, size, resolution(x))) & good[:, np.newaxis]
+
+
+def _crowded(lonely: Mask, size: FloatArray, step: FloatArray) -> Mask:
+    """Spikes so many that they make the ordinary distances themselves: each bends three samples, and whole stretches in the end.
+
+    The quietest tenth of the samples tells the noise all the same. Only a channel that has more of them by that measure than may
+    be left out without asking has them at all: clean and recorded channels had less than half as many.
+
+    Args:
+        lonely: samples, all but the two ends, that stand alone.
+        size: their distances from the line between their neighbours.
+        step: resolution of each column.
+    """
+    out = np.zeros((len(size) + 2, size.shape[1]), dtype=np.bool_)
+    quiet = np.maximum(np.quantile(_thin(size), 0.1, axis=0) / _QUIETEST, step)
+    found = lonely & (size > SPIKE * quiet)
+    out[1:-1] = found & (found.mean(axis=0) > FEW)
+    return out
 
 
 def _stands_alone(x: FloatArray, size: FloatArray) -> Mask:
