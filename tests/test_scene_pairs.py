@@ -15,6 +15,7 @@ from armid.notes import Severity
 from armid.robot.geometry import Box, Geometry, Mesh
 from armid.robot.load import load_robot
 from armid.scene.cell import Cell
+from armid.scene.pairs import _own_margin
 from armid.scene.scene import Scene, build_scene
 
 
@@ -149,6 +150,13 @@ def test_a_pair_that_is_never_more_than_a_hair_beyond_the_margin_gets_its_own():
     scene = build_scene(robot)
     assert [note.code for note in scene.notes] == ["margin-reduced"]
     assert scene.clearances(poses(robot, 50)).min() > 0.005
+
+
+def test_a_pair_that_comes_within_a_hair_of_touching_is_still_kept_apart():
+    distance = np.concatenate([np.full(30, 2e-5), np.full(70, 0.0202)])
+    assert _own_margin(distance, 0.02) == pytest.approx(0.0101)
+    assert _own_margin(distance + 0.002, 0.02) is None
+    assert _own_margin(np.full(100, 0.0101), 0.02) == pytest.approx(0.00505)
 
 
 def test_a_pair_that_never_touches_takes_no_poses_from_the_joints_that_keep_it_apart():

@@ -52,6 +52,9 @@ _SHARE_OF_DISTANCE = 0.5
 """... to this share of the least distance where the pair never touches, otherwise of the distance that is kept in `_KEPT` of the
 poses: a pair that its own joints keep apart shall not take poses from them."""
 
+_TOUCHING = 1e-3
+"""[m]; nearer than this counts as touching: hulls of meshes are no better, and half of next to nothing is no margin."""
+
 
 @dataclass(frozen=True, eq=False)
 class _Look:
@@ -149,7 +152,7 @@ def _own_margin(distance: FloatArray, margin: float) -> float | None:
     if reached >= (1.0 + _ROOM) * margin:
         return None
     least = float(distance.min())
-    return _SHARE_OF_DISTANCE * (least if least > 0.0 else max(reached, 0.0))
+    return _SHARE_OF_DISTANCE * (least if least > _TOUCHING else max(reached, 0.0))
 
 
 def _notes(dropped: list[str], reduced: dict[str, float], *, nothing_left: bool) -> tuple[Note, ...]:
