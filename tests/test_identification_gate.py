@@ -190,6 +190,12 @@ def test_growth_by_extrapolation_or_another_load_is_told_from_memorising() -> No
     assert "placed or turned otherwise" in messages(turned)
     unrelated = judged(train, tested, other_load=OtherLoad(mass=0.6, explains=0.2, explains_train=0.1))
     assert "memorised" in messages(unrelated)
+    # A body that explains most of the error is the reason, whether or not the motion is a little faster too.
+    quick = [moving("a", error=0.1, speed=1.3)]
+    both = judged(train, quick, other_load=OtherLoad(mass=0.6, explains=0.9, explains_train=0.1))
+    assert "another load on the flange" in messages(both)
+    other = judged(train, quick, other_load=OtherLoad(mass=0.6, explains=0.2, explains_train=0.1))
+    assert "1.3 times as fast" in messages(other)
 
 
 def test_no_joint_passes_with_half_its_torque_unexplained() -> None:
