@@ -207,7 +207,7 @@ def diagnosis(name: str, evidence: Evidence) -> tuple[str, str]:
     """Why a joint does worse on other motion, and what to do: another load, extrapolation, or a motion learned by heart."""
     load = evidence.other_load
     if load is not None and load.explains > LOAD_EXPLAINS.value and load.explains_train < 0.5 * load.explains:
-        # Named first: a motion that goes a little beyond the training's is ordinary, a body that explains most of the error is not.
+        # Named first: going a little beyond the training motion is ordinary, a body that explains most of the error is not.
         what = (
             f"{load.mass:+.2g} kg" if abs(load.mass) > LOAD_MASS.value else "the same mass placed or turned otherwise"
         )
