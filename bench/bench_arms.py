@@ -4,6 +4,7 @@
     python -m bench arms --starts 4         # designs from four random starts each: the same on a busy machine
     python -m bench arms --quick            # random motions instead of designs, three arms
     python -m bench arms --only ur5,xarm7   # by parts of their file names
+    python -m bench arms --seed 3           # another specimen of every arm, along other motions
     python -m bench arms --out DIR          # keeps the record of every finished arm there, and goes on from them
 
 One line per arm, then those that are no arm with the reason, then the goals.
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--only", default="", help="parts of file names, with commas")
     parser.add_argument("--seconds", type=float, default=20.0, help="that a design may take")
     parser.add_argument("--starts", type=int, help="random starts of a design instead of seconds; repeats exactly")
+    parser.add_argument("--seed", type=int, default=0, help="of specimens, motions and noise")
     parser.add_argument("--out", type=Path, help="folder that keeps the records of finished arms")
     asked = parser.parse_args(list(arguments))
     words = [word for word in asked.only.split(",") if word]
@@ -50,12 +52,18 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 def kept_story(robot: Robot, name: str, asked: argparse.Namespace) -> ArmRecord:
     """What came of an arm: as an earlier run kept it, or told now and kept."""
-    path = None if asked.out is None else asked.out / f"{name}.json"
+    mark = f"-{asked.seed}" if asked.seed else ""
+    path = None if asked.out is None else asked.out / f"{name}{mark}.json"
     if path is not None and path.exists():
         fields = json.loads(path.read_text(encoding="utf-8"))
         return ArmRecord(**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
     record = arm_story(
-        robot, name=name, design_seconds=asked.seconds, design_starts=asked.starts, design=not asked.quick
+        robot,
+        name=name,
+        design_seconds=asked.seconds,
+        design_starts=asked.starts,
+        seed=asked.seed,
+        design=not asked.quick,
     )
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
