@@ -226,7 +226,7 @@ SHAPES: tuple[Kind, ...] = (
         name="torque saturates softly, heavy joint, times",
         sizes=(0.5, 1.0, 2.0),
         change=lambda log, times, joint: each_column(log, TORQUES, lambda x: squashed(x, times), joint),
-        words=("gain", "direction-gain", "saturated", *_LEFT),
+        words=("load-gain", "gain", "direction-gain", "saturated", *_LEFT),
         where=heavy,
     ),
     Kind(

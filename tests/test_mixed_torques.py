@@ -52,11 +52,18 @@ def of_the_shoulder(_: FloatArray, torque: FloatArray) -> FloatArray:
     return torque[:, WAIST] + 0.1 * torque[:, SHOULDER]
 
 
+def by_load(_: FloatArray, torque: FloatArray) -> FloatArray:
+    """A fifth less at the largest torque; at the largest load, which leaves out drives, about half of that."""
+    own = torque[:, WAIST]
+    return own * (1.0 - 0.2 * np.abs(own) / np.abs(own).max())
+
+
 @pytest.mark.parametrize(
     ("read", "name", "size"),
     [
         (by_sign, "direction-gain of waist", 0.2 / 1.1),
         (by_turning, "turning-gain of waist", 0.2 / 1.1),
+        (by_load, "load-gain of waist", -0.1),
         (of_the_shoulder, "crosstalk from shoulder of waist", 0.1),
     ],
 )

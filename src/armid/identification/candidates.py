@@ -28,6 +28,7 @@ SUSPECTED = (
     Family.LENGTH,
     Family.DIRECTION_GAIN,
     Family.TURNING_GAIN,
+    Family.LOAD_GAIN,
     Family.CROSSTALK,
     Family.DRIFT,
     Family.SLOW_DRIFT,
@@ -71,6 +72,7 @@ EXPERIMENTS = {
     Family.FRICTION_DRIFT: "let the arm warm up, and repeat the motion at the end of the recording",
     Family.DIRECTION_GAIN: "hold a weighed load on either side of the joint, and compare the two torques",
     Family.TURNING_GAIN: "turn the joint to and fro slowly under a weighed load, so that its torque takes both signs both ways",
+    Family.LOAD_GAIN: "hold weighed loads, light and heavy, and compare the torque with them",
     Family.CROSSTALK: "brake this joint, load the other one by hand, and read the torque of this one",
     Family.SPRING: "hold the joint still at both ends of its range, or take off cables and hoses",
 }
@@ -148,7 +150,7 @@ def within_chance(left: float, rest: float) -> bool:
 
 _OF_POSITION = (Family.POSITION_SINE, Family.POSITION_COSINE)
 
-MIXED = (Family.DIRECTION_GAIN, Family.TURNING_GAIN, Family.CROSSTALK)
+MIXED = (Family.DIRECTION_GAIN, Family.TURNING_GAIN, Family.LOAD_GAIN, Family.CROSSTALK)
 """Families of torque sensors that read by direction, or what another joint carries: looked at beside gains and friction of the
 load, which are nearly the same where a torque has one sign, or two joints one axis."""
 

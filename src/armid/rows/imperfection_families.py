@@ -50,6 +50,8 @@ class Family(StrEnum):
     """Torque gain of positive torque beyond that of negative torque, a share, per joint."""
     TURNING_GAIN = "turning-gain"
     """Torque gain while a joint turns forward beyond that while it turns back, a share, per joint."""
+    LOAD_GAIN = "load-gain"
+    """Torque gain at the joint's largest load beyond that near zero, a share, per joint: a sensor that saturates softly."""
     CROSSTALK = "crosstalk"
     """Share of another joint's torque that a joint's sensor reads beside its own."""
     SPRING = "spring"
@@ -113,6 +115,7 @@ KINDS: dict[Family, FamilyKind] = {
     Family.FRICTION_DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False, recurs=False),
     Family.DIRECTION_GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=False, recurs=False),
     Family.TURNING_GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=False, recurs=False),
+    Family.LOAD_GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=True, recurs=False),
     Family.CROSSTALK: FamilyKind(tolerance=0.02, unit="1", sensors=True, aliases=True, recurs=False),
     Family.SPRING: FamilyKind(tolerance=0.05, unit="stiffness", sensors=False, aliases=True, recurs=False),
     Family.ASYMMETRIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),

@@ -174,12 +174,18 @@ class Columns:
         return self._friction[j, within]
 
     def _mixed(self, item: Imperfection, j: int) -> FloatArray:
-        """What a sensor reads that mixes torques: of either sign, of either way of turning, or of another joint."""
+        """What a sensor reads whose gain is not one number: by sign, way of turning or load, or that feels another joint."""
         torque = self.torque[:: self._m.every]
-        if item.other is not None:
-            return np.asarray(torque[:, item.other])
-        own = torque[:, j]
-        return 0.5 * (np.abs(own) if item.family is Family.DIRECTION_GAIN else self._direction[:, j] * own)
+        own = torque[:, j if item.other is None else item.other]
+        match item.family:
+            case Family.DIRECTION_GAIN:
+                return 0.5 * np.abs(own)
+            case Family.TURNING_GAIN:
+                return np.asarray(0.5 * self._direction[:, j] * own)
+            case Family.LOAD_GAIN:
+                return np.asarray(own * np.abs(own) / max(self._r.load[j], 1e-12))
+            case _:
+                return np.asarray(own)
 
     def _on_one_joint(self, item: Imperfection, j: int) -> FloatArray:
         v, way = self._speed[:, j], self._direction[:, j]
@@ -190,7 +196,7 @@ class Columns:
                 return -self._rate_of_change(self.torque[:, j])[:: self._m.every]
             case Family.DRIFT | Family.SLOW_DRIFT | Family.GAIN_DRIFT | Family.FRICTION_DRIFT:
                 return self._changing(item, j)
-            case Family.DIRECTION_GAIN | Family.TURNING_GAIN | Family.CROSSTALK:
+            case Family.DIRECTION_GAIN | Family.TURNING_GAIN | Family.LOAD_GAIN | Family.CROSSTALK:
                 return self._mixed(item, j)
             case Family.SPRING:
                 return self._x[:, j]
