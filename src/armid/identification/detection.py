@@ -299,7 +299,7 @@ class _Detector:
     def _mixed(
         self, record: Imperfections, drifts: Sequence[Sized], noise: RowNoise, before: float
     ) -> tuple[Fault, ...]:
-        """Sensors that read by direction or load, or what another joint carries, once everything else is undone; one for each joint.
+        """Sensors that read by direction or load, or what another joint carries, once all else is undone; one for each joint.
 
         Gains, friction that grows with the load and torque of the position look alike, and stand beside them; rows of a joint
         count by how long its own residuals hold together. Found is the one that explains most, where its interval leaves what is
