@@ -29,5 +29,5 @@ def test_a_wrong_ratio_in_a_recording_is_named_and_sized() -> None:
     found = faults["gear-ratio of shoulder"]
     assert found.answer is Answer.FOUND
     assert found.low < 0.15 < found.high
-    assert "1.1" in found.words
+    assert f"gear_ratio: {{shoulder: {1.0 / (1.0 + found.estimate):.4g}}}" in found.words
     assert [f.name for f in faults if f.answer is Answer.FOUND] == ["gear-ratio of shoulder"]
