@@ -62,10 +62,15 @@ def test_ripple_is_listed_as_torque_that_goes_with_the_position_of_its_joint() -
     assert 0.1 < found["elbow"].estimate < 0.3
 
 
-def test_a_ripple_that_is_ordinary_is_within_its_bound() -> None:
-    fault = answers(identified(lambda q: 0.05 * np.sin(20.0 * q)), "unexplained torque")["elbow"]
-    assert fault.answer is Answer.EXCLUDED
-    assert fault.bound > 0.02
+def test_a_small_ripple_is_listed_while_other_motion_repeats_it_and_within_its_bound_once_it_is_negligible() -> None:
+    small, least = (
+        answers(identified(lambda q, by=by: by * np.sin(20.0 * q)), "unexplained torque")["elbow"]
+        for by in (0.05, 0.01)
+    )
+    assert small.answer is Answer.UNDECIDABLE
+    assert "goes with its position" in small.experiment
+    assert least.answer is Answer.EXCLUDED
+    assert least.bound > 0.005
 
 
 @pytest.mark.parametrize("size", [-1.0, 1.0])

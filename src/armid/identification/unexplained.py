@@ -7,8 +7,9 @@ softly, one that holds its values) is left over all the same, so one row for eve
 
 the noise known from the spectrum of the raw torque. What bodies or friction have taken up is not in it.
 
-Where it is more than ordinary, it is held against what a joint does: the mean residual by position, by speed, by acceleration and
-by torque, learnt from the training motion and tried on the held-out one, where chance explains nothing.
+Where it is more than negligible, it is held against what a joint does: the mean residual by position, by speed, by acceleration
+and by torque, learnt from the training motion and tried on the held-out one, where chance explains nothing. What goes with one of
+them is listed however little it is; the rest where it is more than ordinary.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from armid.estimation.runs import lengths_of
 from armid.identification.evidence import Evidence
 from armid.identification.faults import Answer, Fault
 from armid.identification.held_out import JudgedJoint, judged_joints
-from armid.identification.thresholds import FAULT_EXCLUDED, FLOOR_RATIO, GOES_WITH, NEGLIGIBLE
+from armid.identification.thresholds import FAULT_EXCLUDED, FLOOR_RATIO, GOES_WITH, NEGLIGIBLE, NEGLIGIBLE_ERROR
 from armid.identification.torque_error import JointErrors
 
 KIND = "unexplained torque"
@@ -71,12 +72,12 @@ def unexplained_faults(
     """
     judged = [joint for joint in judged_joints(joints, evidence) if isfinite(joint.relative)] if len(held_out) else []
     sizes = {joint.name: _Left.of(joint) for joint in judged}
-    if not any(size.open for size in sizes.values()):
+    if not any(size.asks for size in sizes.values()):
         return tuple(size.fault() for size in sizes.values())
     learnt, tried = (_gathered(runs, standard) for runs in (train, held_out))
     channels = train[0].channels
     return tuple(
-        size.fault(*_driver(learnt, tried, channels.index(name))) if size.open else size.fault()
+        size.fault(*_driver(learnt, tried, channels.index(name))) if size.asks else size.fault()
         for name, size in sizes.items()
     )
 
@@ -115,6 +116,11 @@ class _Left:
         """Whether it is beyond what is ordinary, or may be twice that."""
         return self.low > self.tolerance or self.high > FAULT_EXCLUDED.value * self.tolerance
 
+    @property
+    def asks(self) -> bool:
+        """Whether it is worth looking what it goes with."""
+        return self.open or self.low > NEGLIGIBLE_ERROR.value
+
     def fault(self, driver: str = "", share: float = 0.0) -> Fault:
         """As a row of what could be wrong.
 
@@ -123,6 +129,9 @@ class _Left:
             share: of its square that goes with it, on held-out motion.
         """
         part = f"{100 * share:.0f} % of its square " if driver else ""
+        # What other motion repeats is neither noise nor chance, however little it is: bodies have taken up another part of it.
+        open_ = self.open or bool(driver)
+        named = self.low > self.tolerance or bool(driver)
         return Fault(
             kind=KIND,
             joint=self.name,
@@ -132,9 +141,9 @@ class _Left:
             high=self.high,
             unit="1",
             tolerance=self.tolerance,
-            answer=Answer.UNDECIDABLE if self.open else Answer.EXCLUDED,
+            answer=Answer.UNDECIDABLE if open_ else Answer.EXCLUDED,
             explains=share,
-            experiment=(f"{part}{_EXPERIMENTS[driver]}" if self.low > self.tolerance else _NOISY) if self.open else "",
+            experiment=(f"{part}{_EXPERIMENTS[driver]}" if named else _NOISY) if open_ else "",
         )
 
 
