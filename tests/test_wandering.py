@@ -161,6 +161,6 @@ def test_a_gain_that_changes_is_not_excused_like_one_that_the_model_undoes(
 ) -> None:
     item = Imperfection(family=family, joint=0, unit="1", tolerance=0.05)
     seen = Seen(item=item, size=size, deviation=0.01, taken=1.0)
-    search = SimpleNamespace(delay=0.0, _share=1.0, train=[SimpleNamespace(channels=("elbow",))])
+    search = SimpleNamespace(robot=None, delay=0.0, _share=1.0, train=[SimpleNamespace(channels=("elbow",))])
     fault = _Detector._fault(search, seen, Answer.FOUND, explains=0.5)
     assert fault.large is decisive
