@@ -29,6 +29,7 @@ def test_a_joint_that_rises_under_load_and_a_gear_too_eccentric_are_told():
     notes = physics_notes(changed)
     assert [n.code for n in notes] == ["compliance-sign", "eccentricity-size"]
     assert notes[0].subject == "joint2.compliance"
+    assert "(try --terms offset,gain)" in notes[1].message
 
     # Among six joints one is beyond two deviations on the wrong side every eighth time, with nothing behind it.
     by_chance = replace(changed.after, covariance=(1.2e-5) ** 2 * np.eye(len(values)))

@@ -151,6 +151,14 @@ def test_sample_by_sample(folder: Path, log: str) -> None:
     assert abs(result["mass"] - 1.0) < 4.0 * result["standard_deviations"]["mass"]
 
 
+def test_stamps_that_run_fast_are_not_trusted(folder: Path, tmp_path: Path) -> None:
+    head, *rows = (folder / "loaded.csv").read_text(encoding="utf-8").splitlines()
+    late = [f"{1.05 * float(time):.9g},{rest}" for time, rest in (row.split(",", 1) for row in rows)]
+    (tmp_path / "late.csv").write_text("\n".join([head, *late]), encoding="utf-8")
+    result = run("payload", folder / "result", tmp_path / "late.csv", code=3)
+    assert any("clock: {gain: 0.952" in reason for reason in result["reasons"])
+
+
 @pytest.fixture(scope="module")
 def resting(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Torque sensors behind the gears, as joint torque sensors are: friction is not theirs to feel."""

@@ -17,6 +17,7 @@ from armid.estimation.recursive.forgetting import Forgetting
 from armid.estimation.run import Run, information_of
 from armid.identifiability.structure import structural_base
 from armid.identification.gains import DriveGainSearch
+from armid.identification.sensors import Sized
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows
 from armid.logs.conditioning import Conditioning, condition
@@ -25,7 +26,7 @@ from armid.logs.read import ReadOptions, unchecked_log
 from armid.outcome import Check
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass, six, to_centre_of_mass, transformed
-from armid.payload.checks import arm_check, load_checks, synchronisation_check
+from armid.payload.checks import arm_check, clock_check, load_checks, synchronisation_check, torque_check
 from armid.payload.formats import franka_set_load, kuka_load_data, ur_set_target_payload
 from armid.payload.identify import known_body
 from armid.payload.online import OnlinePayload
@@ -35,6 +36,7 @@ from armid.payload.static import Rest, poses_at_rest, static_payload
 from armid.payload.synchronisation import out_of_step, torque_lag
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.rows.imperfections import Family, Imperfection
 from armid.rows.torque import TorqueRows
 from support.outcomes import failing
 from support.realdata import ROOT, real_data
@@ -453,3 +455,21 @@ def test_ur10e_weighs_the_same_three_weeks_earlier(tmp_path: Path) -> None:
         assert found.mass == pytest.approx(mass, abs=0.03 * 2.805)
         assert abs(found.mass - mass) < 3.0 * float(found.standard_deviations["mass"])  # type: ignore[arg-type]
         assert ("load-not-seen" in [n.code for n in found.notes]) == (mass == 0.0)
+
+
+def test_torque_left_over_at_one_joint_is_laid_to_that_joint() -> None:
+    alone, spread = torque_check(0.2, {"a": 0.96, "b": 0.04}), torque_check(0.2, {"a": 0.6, "b": 0.4})
+    assert not alone.passed
+    assert "nearly all of it at a: " in alone.message
+    assert "another arm" in spread.message
+
+
+def test_a_clock_that_velocities_contradict_is_decisive_beyond_three_tolerances() -> None:
+    item = Imperfection(family=Family.CLOCK, joint=None, unit="1", tolerance=0.01)
+    assert clock_check(None).passed
+    small, large = (clock_check(Sized(item, size, 0.001)) for size in (0.02, 0.05))
+    assert not small.passed
+    assert not small.decisive
+    assert not large.passed
+    assert large.decisive
+    assert "clock: {gain: 0.9524}" in large.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from armid.design.motion import Design
 from armid.export.gate import pinocchio_model
 from armid.identification.result import Result
 from armid.kernels.dynamics import inverse_dynamics
+from armid.logs import Channel
 from armid.robot.robot import JointKind, Robot
 from armid.robot.urdf.arm import parse_urdf
 from armid.studies.arms import random_motion
@@ -63,6 +65,19 @@ def identified(tmp_path_factory: pytest.TempPathFactory) -> tuple[Robot, Result]
     ]
     result = armid.identify(arm, ran[0].log, validate=ran[1].log, torques="motor", sensitivity=False)
     return ran[0].experiments[0].run.robot, result
+
+
+def test_force_of_the_slide_without_its_gear_ratio_is_said_to_be_that() -> None:
+    arm = parse_urdf(SCARA_URDF)
+    logs = []
+    for seed in (0, 1):
+        ran = armid.simulate(arm, random_motion(arm, seed, seconds=12.0), rate_hz=100.0, seed=seed).log
+        force = np.array(ran.channels[Channel.MOTOR_TORQUE])
+        force[:, 2] /= 50.0
+        logs.append(replace(ran, channels={**ran.channels, Channel.MOTOR_TORQUE: force}))
+    result = armid.identify(arm, logs[0], validate=logs[1], torques="motor", sensitivity=False)
+    assert result.verdict == "untrusted"
+    assert any("all that slide carries" in why and "a ratio of about 5" in why for why in result.reasons)
 
 
 def test_weight_and_offset_of_the_slide_are_one_and_the_weight_keeps_it(identified):

@@ -38,3 +38,18 @@ def test_with_a_locked_joint_nothing_is_decided() -> None:
     still = dict(clean.channels) | {Channel.POSITION: q}
     found = identify_sequential(robot, replace(clean, channels=still, notes=()), effects=EFFECTS)
     assert {f.answer for f in found.faults} == {Answer.UNDECIDABLE}
+
+
+@pytest.mark.parametrize(("gain", "decisive"), [(1.0, None), (1.15, False), (1.6, True)])
+def test_a_gain_in_one_of_two_recordings_makes_their_stages_disagree(gain: float, decisive: bool | None) -> None:
+    robot, truth = specimen()
+    first, second = (log(robot, truth, seed=seed) for seed in (3, 5))
+    torque = np.array(second[Channel.LINK_TORQUE])
+    torque[:, 1] *= gain
+    other = replace(second, channels={**second.channels, Channel.LINK_TORQUE: torque}, name="other")
+    found = identify_sequential(robot, [first, other], effects=EFFECTS)
+    (check,) = (check for check in found.checks if check.code == "stages-agree")
+    assert check.passed == (decisive is None)
+    if decisive is not None:
+        assert check.decisive == decisive
+        assert check.subject == robot.joint_names[1]

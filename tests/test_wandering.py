@@ -20,6 +20,7 @@ from armid.identification.result import Result
 from armid.identification.sensors import Imperfections, Sized
 from armid.identification.settings import Identification
 from armid.identification.tolerances import ImperfectionTolerances
+from armid.identification.wandering import WAVES, _half_waves
 from armid.information.information import triangular
 from armid.logs import Channel
 from armid.outcome import Verdict
@@ -74,6 +75,26 @@ def test_a_drift_is_the_sum_of_its_half_waves() -> None:
     item = Imperfection(family=Family.SLOW_DRIFT, joint=0, unit="N m", tolerance=1.0, waves=(0.5, -1.0, 2.0))
     expected = 0.5 * np.cos(np.pi * t) - np.cos(2.0 * np.pi * t) + 2.0 * np.cos(3.0 * np.pi * t)
     np.testing.assert_allclose(drift_curve(item, t), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("turned", "goes_on", "half_waves"),
+    [
+        ([7], [False], 4),
+        ([1, 1, 3], [False, False, False], 4),
+        ([0, 0, 0, 0], [False] * 4, 1),  # four logs in none of which it comes back
+        ([3, 4], [False, True], 4),  # one long log, cut for memory
+        ([40], [False], WAVES),
+    ],
+)
+def test_a_half_wave_is_no_shorter_than_the_joint_takes_to_and_fro(
+    turned: list[int], goes_on: list[bool], half_waves: int
+) -> None:
+    runs = [
+        SimpleNamespace(continues=more, reversals=(np.arange(9.0 * count)[::9], np.empty(0)))
+        for count, more in zip(turned, goes_on, strict=True)
+    ]
+    assert _half_waves(runs, 2) == [half_waves, 1]
 
 
 def test_several_imperfections_together_are_least_squares() -> None:
@@ -140,6 +161,6 @@ def test_a_gain_that_changes_is_not_excused_like_one_that_the_model_undoes(
 ) -> None:
     item = Imperfection(family=family, joint=0, unit="1", tolerance=0.05)
     seen = Seen(item=item, size=size, deviation=0.01, taken=1.0)
-    search = SimpleNamespace(delay=0.0, _share=1.0, train=[SimpleNamespace(channels=("elbow",))])
+    search = SimpleNamespace(robot=None, delay=0.0, _share=1.0, train=[SimpleNamespace(channels=("elbow",))])
     fault = _Detector._fault(search, seen, Answer.FOUND, explains=0.5)
     assert fault.large is decisive

@@ -12,7 +12,7 @@ from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
 from armid.calibration.thresholds import BEYOND_RANGE, LARGEST_ECCENTRICITY, WRONG_SIGN
 from armid.kinematics.measurement import Measurements
-from armid.kinematics.model import TermBasis
+from armid.kinematics.model import KinematicModel, TermBasis
 from armid.notes import Note, Severity
 
 
@@ -35,10 +35,17 @@ def physics_notes(fit: KinematicFit) -> list[Note]:
         if size > LARGEST_ECCENTRICITY.value:
             text = (
                 f"eccentricity of {name} is {1e3 * size:.1f} mrad, more than a gear or an encoder leaves: a range too short to "
-                "tell it from the zero, or another error in its place"
+                f"tell it from the zero, or another error in its place{_counting(model, joint)}"
             )
             notes.append(Note("eccentricity-size", Severity.WARNING, text, name))
     return notes
+
+
+def _counting(model: KinematicModel, joint: int) -> str:
+    """What tells an encoder that counts too much or too little, where no term of the model does."""
+    if any(t.joint == joint and t.basis is TermBasis.POSITION for t in model.terms):
+        return ""
+    return ", such as an encoder or a gear that counts too much (try --terms offset,gain)"
 
 
 def load_notes(fit: KinematicFit, measurements: Measurements) -> list[Note]:

@@ -216,8 +216,6 @@ def undoing_words(item: Imperfection, size: float, joints: Sequence[str]) -> str
             return "--find-gravity"
         case Family.CLOCK:
             return clock_words(size)
-        case Family.LENGTH:
-            return f"way to {name} from the joint before divided by {1.0 + size:.4g}"
         case _:
             return ""
 

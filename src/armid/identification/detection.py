@@ -41,6 +41,7 @@ from armid.identification.candidates import (
     worth_undoing,
 )
 from armid.identification.described_bodies import scale_faults
+from armid.identification.described_ways import way_words
 from armid.identification.faults import Answer, Fault
 from armid.identification.freed_runs import Squares, WithoutDrifts, seconds_of
 from armid.identification.imperfection_rows import RowNoise, RowsBeside, reference_of
@@ -417,6 +418,10 @@ class _Detector:
     def _rival(self, sized: Sized, found: Fault) -> Fault:
         """What explains as much as something that was found, and may be there in its place."""
         item, other = sized.item, f"explains as much as {found.name}, and one of the two is there"
+        if item.family is Family.LENGTH:
+            other += (
+                f" (it would be undone in the description: {way_words(self.robot, int(item.joint or 0), sized.value)})"
+            )
         return Fault(
             kind=f"{item.family.value} {item.part}".strip(),
             joint=None if item.joint is None else self.train[0].channels[item.joint],
@@ -580,10 +585,17 @@ class _Detector:
             answer=answer,
             explains=float(np.clip(explains, 0.0, 1.0)),
             held_out_change=change,
-            words=undoing_words(item, seen.size, self.train[0].channels) if answer is Answer.FOUND else "",
+            words=_undoing(self.robot, self.train[0].channels, item, seen.size) if answer is Answer.FOUND else "",
             experiment=EXPERIMENTS[item.family] if answer is Answer.UNDECIDABLE else "",
             large=large,
         )
+
+
+def _undoing(robot: Robot, channels: Sequence[str], item: Imperfection, size: float) -> str:
+    """Words that undo it: in the description, in the mapping, or on the command line."""
+    if item.family is Family.LENGTH:
+        return way_words(robot, int(item.joint or 0), size)
+    return undoing_words(item, size, channels)
 
 
 def _in_units_of(trial: Imperfections, record: Imperfections, noise: RowNoise) -> RowNoise:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armid.arrays import FloatArray
 from armid.consistency.bodies import Body
 from armid.consistency.consistent import ConsistentEstimate
 from armid.consistency.link_shapes import link_shapes, relative_spreads
@@ -13,6 +14,7 @@ from armid.consistency.plausible import (
     AS_DESCRIBED,
     HEAVIEST_ARM,
     LIGHTEST_ARM,
+    UNMEASURED_MASS,
     densities,
     mass_limits,
     widest_spreads,
@@ -49,6 +51,21 @@ def _hint(consistent: ConsistentEstimate) -> str:
     return "a payload or a coupling may be missing in the model" if rotors else "try --rotor-inertia"
 
 
+def _weak_torque(robot: Robot, masses: FloatArray, described: FloatArray, i: int) -> str:
+    """What may have made all a joint carries too light: torque that lacks its gear ratio; empty where it is not that light.
+
+    The torque of a vertical slide or of a last joint holds its own masses and little else: it cannot tell its own scale.
+    """
+    carried, expected = float(masses[i:].sum()), float(described[i:].sum())
+    if expected < UNMEASURED_MASS.value * carried:
+        return ""
+    name = robot.joint_names[i]
+    return (
+        f"all that {name} carries would weigh {carried:.3g} kg instead of {expected:.3g} kg: its torque may be in another unit, "
+        f"or before its gear (a ratio of about {expected / carried:.2g}); compare with the data sheet, or carry a weighed load"
+    )
+
+
 def _mass_check(robot: Robot, consistent: ConsistentEstimate, bodies: Sequence[Body], hint: str) -> Check:
     """The worst mass: against the prior where the data do not determine it, against the shapes anyway."""
     masses, before = (
@@ -59,6 +76,7 @@ def _mass_check(robot: Robot, consistent: ConsistentEstimate, bodies: Sequence[B
     worst = np.maximum(masses / high, low / masses)
     i = int(np.argmax(worst))
     passed = bool(worst[i] <= 1.0)
+    hint = _weak_torque(robot, masses, before, i) or hint
     text = f"{robot.links[i].name}: {masses[i]:.3g} kg"
     if not by_shape[0][i] <= masses[i] <= by_shape[1][i]:
         text += f", {densities(robot, masses.tolist())[i]:.3g} kg per m^3 of its shapes; {hint}"

@@ -13,6 +13,7 @@ from armid.identification.faults import Answer, Fault
 from armid.identification.sensor_file import sensor_sizes
 from armid.identification.sensors import Imperfections, Sized
 from armid.logs.health.velocity import velocity_ratios
+from armid.logs.log import Log
 from armid.logs.recording import Recording
 from armid.robot.robot import Robot
 from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection
@@ -28,9 +29,14 @@ def stamped_clock(robot: Robot, recordings: Sequence[Recording], undone: Imperfe
         recordings: with their velocities; of a long one the first piece.
         undone: what the recordings are freed from already.
     """
+    return clock_of_logs(robot, [next(iter(recording.pieces())) for recording in recordings], undone)
+
+
+def clock_of_logs(robot: Robot, logs: Sequence[Log], undone: Imperfections | None) -> Sized | None:
+    """The same of logs whose columns are in the robot's order."""
     found = []
-    for recording in recordings:
-        ratios = velocity_ratios(next(iter(recording.pieces())), robot)
+    for log in logs:
+        ratios = velocity_ratios(log, robot)
         if ratios is None or ratios.clock is None:
             return None
         found.append(ratios.clock)

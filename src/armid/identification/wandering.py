@@ -1,9 +1,10 @@
 """Torque that wanders slowly with time: its shape is not known beforehand, and is found as a few half waves over the recording.
 
-A drift of joint j adds sum_k s_k cos(k pi t / T) to its torque alone, with k up to `WAVES`. The rows say how large the waves are
-with the base parameters free, and what they take away of the squared error together. Of as many waves chance alone makes the
-length of the normalised sizes about the root of their number, and longer by x with a probability below exp(-x^2 / 2); so x is
-what counts as deviations.
+A drift of joint j adds sum_k s_k cos(k pi t / T) to its torque alone. A half wave lasts at least as long as the joint takes to
+and fro: where it has not come back within one, a drift is not told from torque that goes with the motion. The rows say how
+large the waves are with the base parameters free, and what they take away of the squared error together. Of as many waves
+chance alone makes the length of the normalised sizes about the root of their number, and longer by x with a probability below
+exp(-x^2 / 2); so x is what counts as deviations.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.estimation.imperfections import Eliminated
 from armid.estimation.recording import torque_source
-from armid.estimation.run import Run
+from armid.estimation.run import Run, each_run
+from armid.estimation.runs import before
 from armid.identifiability.base import BaseParameters
 from armid.identification.candidates import CHANGES, DRIFTS, Seen
 from armid.identification.imperfection_rows import RowNoise, RowsBeside
@@ -25,7 +27,7 @@ from armid.robot.robot import JointKind, Robot
 from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection, drift_curve, imperfections
 
 WAVES = 5
-"""Half waves: two and a half swings over a recording. What is faster is as fast as the motion, and no drift."""
+"""Most half waves: two and a half swings over a recording."""
 
 _MISSED = 0.125
 """Of a swing, deviation of what its shape misses: where half waves do not hold a drift, bodies and torque of the position take
@@ -63,8 +65,9 @@ def wanders(
             position of a joint (`of_position`), which a slow motion takes along.
         energy: squared error to which shares of what is taken away refer.
     """
-    waves = [_wave(robot, reference, j, k) for j in range(robot.n_joints) for k in range(WAVES)]
-    lines = [replace(wave, family=Family.DRIFT, waves=()) for wave in waves[::WAVES]]
+    most = _half_waves(runs, robot.n_joints)
+    waves = [_wave(robot, reference, j, k) for j, count in enumerate(most) for k in range(count)]
+    lines = [replace(_wave(robot, reference, j, 0), family=Family.DRIFT, waves=()) for j in range(robot.n_joints)]
     known = set(beside)
     source = torque_source(runs)
     changing = [i for i in imperfections(robot, source.effects, reference, CHANGES) if i not in known]
@@ -73,15 +76,15 @@ def wanders(
     left = Eliminated.of(len(base) + len(beside), [factor])
     whole = float(np.sum(left.factor[left.base :, -1] ** 2))
     out = []
-    for j in range(robot.n_joints):
-        sizes, taken = left.together(np.arange(j * WAVES, (j + 1) * WAVES))
+    for j, first in enumerate(before(most)):
+        sizes, taken = left.together(np.arange(first, first + most[j]))
         _, straight = left.together(np.array([len(waves) + j]))
-        item, swing = _shaped(waves[j * WAVES], sizes)
+        item, swing = _shaped(waves[first], sizes)
         out.append(
             Seen(
                 item=item,
                 size=swing,
-                deviation=_deviation(swing, taken),
+                deviation=_deviation(item, swing, taken),
                 taken=taken * energy / whole,
                 spread=_MISSED * swing,
                 beyond=(taken - straight) * energy / whole,
@@ -90,10 +93,10 @@ def wanders(
     # Sized beside torque of the position, which a slow motion takes along with time; but ranked like the others, without it.
     drifts = sum(item.family in DRIFTS for item in beside)
     alone = Eliminated.of(len(base) + drifts, [factor])
-    before = float(np.sum(alone.factor[alone.base :, -1] ** 2))
+    without = float(np.sum(alone.factor[alone.base :, -1] ** 2))
     for k, item in enumerate(changing, start=len(waves) + len(lines)):
         size, deviation, _ = left.alone(k)
-        taken = alone.alone(k + len(beside) - drifts)[2] * energy / before
+        taken = alone.alone(k + len(beside) - drifts)[2] * energy / without
         out.append(Seen(item=item, size=size, deviation=deviation, taken=taken))
     return out
 
@@ -116,7 +119,7 @@ def beyond_choice(seen: Seen, noise: RowNoise) -> Seen:
         noise: without it.
     """
     own = by_own_rows(seen, noise).deviation
-    return replace(seen, deviation=_deviation(seen.size, (seen.size / own) ** 2))
+    return replace(seen, deviation=_deviation(seen.item, seen.size, (seen.size / own) ** 2))
 
 
 def by_own_rows(seen: Seen, noise: RowNoise) -> Seen:
@@ -125,9 +128,29 @@ def by_own_rows(seen: Seen, noise: RowNoise) -> Seen:
     return replace(seen, deviation=seen.deviation * sqrt(longer))
 
 
-def _deviation(swing: float, taken: float) -> float:
+def _deviation(item: Imperfection, swing: float, taken: float) -> float:
     """Of a swing that takes away so much squared error, in units of the noise: as long as chance explains it, all of it."""
-    return abs(swing) / max(sqrt(taken) - sqrt(WAVES), 1.0)
+    return abs(swing) / max(sqrt(taken) - sqrt(len(item.waves)), 1.0)
+
+
+def _half_waves(runs: Sequence[Run], n_joints: int) -> list[int]:
+    """Of every joint: as many as it went to and fro in these motions, at least one and at most `WAVES`.
+
+    A motion in which it turned around once or twice has one to and fro, and one in which it never did has none.
+    """
+    motions: list[FloatArray] = []
+    for goes_on, turned in each_run(runs, _turned):
+        if goes_on and motions:
+            motions[-1] = motions[-1] + turned
+        else:
+            motions.append(turned)
+    times = np.sum([(turned + 1.0) // 2.0 for turned in motions], axis=0)[:n_joints]
+    return np.clip(times, 1, WAVES).astype(int).tolist()
+
+
+def _turned(run: Run) -> tuple[bool, FloatArray]:
+    """Whether a run goes on where the one before it ended, and how often the joint of every channel turned around in it."""
+    return run.continues, np.array([float(len(times)) for times in run.reversals])
 
 
 def _wave(robot: Robot, reference: ColumnReference, j: int, k: int) -> Imperfection:
@@ -137,7 +160,7 @@ def _wave(robot: Robot, reference: ColumnReference, j: int, k: int) -> Imperfect
         joint=j,
         unit="N" if robot.joints[j].kind is JointKind.PRISMATIC else "N m",
         tolerance=max(KINDS[Family.SLOW_DRIFT].tolerance * float(reference.size[j]), 1e-12),
-        waves=tuple(float(k == i) for i in range(WAVES)),
+        waves=tuple(float(k == i) for i in range(k + 1)),
     )
 
 

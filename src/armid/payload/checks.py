@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.estimation.imperfections import FACTORS
+from armid.identification.sensors import Sized
+from armid.identification.stamped_clock import clock_words
 from armid.outcome import Check
 from armid.parameters.inertial import inertial_problem, pseudo_inertia
 from armid.payload.synchronisation import LATE
+from armid.rows.imperfections import KINDS, Family
 
 SEEN = 3.0
 """Standard deviations from which on a load is more than nothing."""
@@ -20,6 +24,10 @@ _NEAR = 3.0
 _LARGEST_REST = 0.15
 """Of the torque, all joints stacked: arm and load together are held against the same limit as an arm alone, whose held-out error
 has to be below it. Ratios to the arm's own error say less: that depends on how often a motion turns around."""
+
+
+_ONE_JOINT = 0.9
+"""Of the squared torque that is left over, at one joint: a load that is no rigid body is felt at several."""
 
 
 def load_checks(mass: float, spread: float, moved: float, *, doubt: float | None, limit: float) -> tuple[Check, ...]:
@@ -73,19 +81,46 @@ def load_checks(mass: float, spread: float, moved: float, *, doubt: float | None
     return tuple(checks)
 
 
-def torque_check(relative: float) -> Check:
+def torque_check(relative: float, shares: Mapping[str, float]) -> Check:
     """Whether arm and load together explain the torque as well as an arm has to that is to be trusted.
 
     Args:
         relative: norm of what they leave over the norm of the measured torque, all joints stacked.
+        shares: of the square of that, by joint.
     """
+    worst = max(shares, key=shares.__getitem__)
+    alone = shares[worst] > _ONE_JOINT
+    cause = (
+        f", nearly all of it at {worst}: its torque sensor or encoder may be another than the arm was identified with"
+    )
     return Check(
         code="torque-explained",
         passed=relative < _LARGEST_REST,
         value=relative,
         limit=_LARGEST_REST,
-        message=f"arm and load leave {100 * relative:.1f} % of the torque unexplained: something else than a rigid body is "
-        "carried, or this is another arm",
+        message=f"arm and load leave {100 * relative:.1f} % of the torque unexplained"
+        + (cause if alone else ": something else than a rigid body is carried, or this is another arm"),
+    )
+
+
+def clock_check(clock: Sized | None) -> Check:
+    """Whether time is that of the arm: stamps too long by a share make accelerations too small by twice that.
+
+    Args:
+        clock: share by which recorded velocities say that time was stamped too long, beyond tolerance and doubt; None without.
+    """
+    size = 0.0 if clock is None else clock.value
+    limit = FACTORS[-1] * KINDS[Family.CLOCK].tolerance
+    return Check(
+        code="clock",
+        passed=clock is None,
+        value=abs(size),
+        limit=limit,
+        message="no recorded velocity speaks against the stamps"
+        if clock is None
+        else f"the recorded velocity says that {1.0 + size:.4g} s were stamped for each that passed, and the load is wrong by "
+        f"more than its interval: compare with another clock, and say so in a mapping ({clock_words(size)})",
+        decisive=abs(size) > limit,
     )
 
 

@@ -15,13 +15,14 @@ from armid.estimation.recording import runs_of
 from armid.estimation.run import Run
 from armid.identification.inputs import LogsInput, Recordings, files_of, result_of
 from armid.identification.result import Result
+from armid.identification.stamped_clock import clock_of_logs
 from armid.logs.conditioning import Conditioning, condition
 from armid.logs.log import MEASURED_TORQUES, Channel, Log, matched
 from armid.logs.samples import MOTOR_SIDE
 from armid.outcome import Provenance
 from armid.parameters.effects import PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass, tensor
-from armid.payload.checks import arm_check
+from armid.payload.checks import arm_check, clock_check
 from armid.payload.online import OnlinePayload
 from armid.payload.payload import Payload
 from armid.payload.search import Arm, PayloadSearch
@@ -81,7 +82,11 @@ def identify_payload(
     way = "static" if static else "online" if online else "moving"
     settings = {"way": way, "offsets": offsets, "subtract": None if body is None else body.tolist()}
     provenance = Provenance(inputs=files_of(known.robot, read, role="loaded"), settings=settings)
-    return replace(found, checks=(arm_check(known.reasons), *found.checks), provenance=provenance)
+    checks = (arm_check(known.reasons), *found.checks)
+    if not static:
+        ordered = [matched(log, known.robot) for log in read]
+        checks = (*checks, clock_check(clock_of_logs(known.robot, ordered, known.imperfections)))
+    return replace(found, checks=checks, provenance=provenance)
 
 
 def identified_arm(known: Result) -> Arm:

@@ -127,7 +127,7 @@ class PayloadSearch:
         free, covariance = self._least_squares(arm, rest, wanted)
         found = self.possible(arm, free, covariance, frame)
         lag, notes = self._steps(arm, runs, free, wanted)
-        checks = [torque_check(_relative_error(runs, rest, free, wanted)), synchronisation_check(lag)]
+        checks = [torque_check(*_left_over(runs, rest, free, wanted)), synchronisation_check(lag)]
         return replace(found, notes=(*found.notes, *notes), checks=(*found.checks, *checks))
 
     def _least_squares(self, arm: Arm, rest: Sequence[Run], wanted: Sequence[int]) -> tuple[Estimate, FloatArray]:
@@ -212,13 +212,16 @@ def base_of_columns(columns: Sequence[str], wanted: Sequence[int]) -> BaseParame
     )
 
 
-def _relative_error(runs: Sequence[Run], rest: Sequence[Run], free: Estimate, wanted: Sequence[int]) -> float:
-    """What arm and load leave of the measured torque, all joints stacked, as a fraction of it."""
+def _left_over(
+    runs: Sequence[Run], rest: Sequence[Run], free: Estimate, wanted: Sequence[int]
+) -> tuple[float, dict[str, float]]:
+    """What arm and load leave of the measured torque, all joints stacked, as a fraction of it; and each joint's share of that."""
     load = np.zeros(len(runs[0].source.columns))
     load[list(wanted)] = free.values
-    left = sum(float(np.sum(run.residuals(load) ** 2)) for run in rest)
-    size = sum(float(np.sum(run.y**2)) for run in runs)
-    return float(np.sqrt(left / max(size, 1e-300)))
+    squares = np.sum([np.sum(run.residuals(load) ** 2, axis=0) for run in rest], axis=0)
+    left, size = float(squares.sum()), sum(float(np.sum(run.y**2)) for run in runs)
+    shares = squares / max(left, 1e-300)
+    return float(np.sqrt(left / max(size, 1e-300))), dict(zip(runs[0].channels, shares.tolist(), strict=True))
 
 
 def _space_of_run(run: Run) -> ParameterSpace:

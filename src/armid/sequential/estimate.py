@@ -8,7 +8,8 @@ Directions no stage sees keep their starting values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +56,7 @@ class StageOutcome:
         sigma: residual standard deviation [N m or N].
         size: root mean square of the torque [N m or N].
         parameters: standard parameters that enter the found directions.
+        contradicted: what the answer of all stages leaves beyond that, root mean square [N m or N]; zero where stages are held.
     """
 
     joint: str
@@ -65,6 +67,12 @@ class StageOutcome:
     sigma: float
     size: float
     parameters: tuple[str, ...]
+    contradicted: float = 0.0
+
+    @property
+    def contradiction(self) -> float:
+        """The same as a fraction of the torque; zero within the noise of the stage."""
+        return self.contradicted / self.size if self.contradicted > self.sigma else 0.0
 
     @property
     def relative_error(self) -> float:
@@ -203,6 +211,8 @@ class TipToBase:
                     share = unit * rate / max(sigma, _floor_of(channel)) ** 2
                     late[stage.pairing] = late.get(stage.pairing, np.zeros(p)) + share
             outcomes.append(_outcome(source, stage, channel, V, found, sigma))
+        if not self.hold:
+            outcomes = [_held_against(one, own, V, amounts) for one, own in zip(outcomes, seen, strict=True)]
         return SequentialEstimate(
             parameters=tuple(source.columns),
             values=values,
@@ -276,6 +286,15 @@ def _outcome(
         size=_torque_size(channel),
         parameters=tuple(name for name, hit in zip(source.columns, touched, strict=True) if hit),
     )
+
+
+def _held_against(outcome: StageOutcome, rows: FloatArray, V: FloatArray, amounts: FloatArray) -> StageOutcome:
+    """A stage with what the answer of all stages leaves of its whitened rows [R e] beyond what no parameters explain."""
+    left = float(np.linalg.norm(rows[:, -1] - rows[:, :-1] @ V.T @ amounts))
+    own, *_ = np.linalg.lstsq(rows[:, :-1], rows[:, -1], rcond=None)
+    least = float(np.linalg.norm(rows[:, -1] - rows[:, :-1] @ own))
+    more = sqrt(max(left**2 - least**2, 0.0) / max(outcome.rows, 1))
+    return replace(outcome, contradicted=more * max(outcome.sigma, _ROUND_OFF * outcome.size))
 
 
 def _combined(rows: Sequence[FloatArray], V: FloatArray) -> tuple[FloatArray, FloatArray]:
