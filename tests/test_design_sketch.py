@@ -80,6 +80,16 @@ def test_impossible_bodies_are_said_where_torque_is_checked_with_them():
     assert not [n for n in excitation_problem(arm, DesignSettings(), None)[2] if n.code == "torque-partly-checked"]
 
 
+def test_drives_without_friction_and_rotors_are_said_where_torque_is_checked_without_them():
+    arm = load_robot("panda")
+    one, *others = arm.joints
+    bare = replace(one, drive=replace(one.drive, viscous=0.0, coulomb=0.0, rotor_inertia=0.0))
+    notes = excitation_problem(replace(arm, joints=(bare, *others)), DesignSettings(), None)[2]
+    (note,) = [note for note in notes if note.code == "drives-bare"]
+    assert note.message.startswith(f"no friction and no rotor inertia described for {one.name}: torque limits")
+    assert not [n for n in excitation_problem(arm, DesignSettings(), None)[2] if n.code == "drives-bare"]
+
+
 @pytest.mark.parametrize("free", [1, 7])
 def test_joints_without_torque_limit_are_named(free: int):
     arm = load_robot("panda")

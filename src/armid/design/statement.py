@@ -176,8 +176,26 @@ def _doubtful_torque(robot: Robot) -> tuple[Note, ...]:
         doubts.append(f"no inertial values on {', '.join(weightless)}: torque limits are checked without their weight")
     if wrong:
         doubts.append(f"no body has the inertial values of {', '.join(wrong)}: torque limits are checked with them")
-    helps = "leave more of them unused (--margin), identify, and design again with the identified arm"
-    return tuple(Note("torque-partly-checked", Severity.WARNING, f"{doubt}; {helps}") for doubt in doubts)
+    notes = [Note("torque-partly-checked", Severity.WARNING, f"{doubt}; {_LEAVE_ROOM}") for doubt in doubts]
+    return (*notes, *_bare_drives(robot))
+
+
+_LEAVE_ROOM = "leave more of them unused (--margin), identify, and design again with the identified arm"
+"""What helps where torque is known in part."""
+
+
+def _bare_drives(robot: Robot) -> tuple[Note, ...]:
+    """Says which drives are described without friction and rotors, which take their share of every motion's torque."""
+    bare = [
+        joint.name
+        for joint, most in zip(robot.joints, robot.limit("torque"), strict=True)
+        if np.isfinite(most) and not (joint.drive.viscous or joint.drive.coulomb or joint.drive.rotor_inertia)
+    ]
+    if not bare:
+        return ()
+    whose = "any joint" if len(bare) == robot.n_joints else ", ".join(bare)
+    text = f"no friction and no rotor inertia described for {whose}: torque limits are checked without them; {_LEAVE_ROOM}"
+    return (Note("drives-bare", Severity.WARNING, text),)
 
 
 def _only_kinds(limits: MotionLimits, kinds: frozenset[str]) -> MotionLimits:
