@@ -194,7 +194,9 @@ def _bare_drives(robot: Robot) -> tuple[Note, ...]:
     if not bare:
         return ()
     whose = "any joint" if len(bare) == robot.n_joints else ", ".join(bare)
-    text = f"no friction and no rotor inertia described for {whose}: torque limits are checked without them; {_LEAVE_ROOM}"
+    text = (
+        f"no friction and no rotor inertia described for {whose}: torque limits are checked without them; {_LEAVE_ROOM}"
+    )
     return (Note("drives-bare", Severity.WARNING, text),)
 
 
