@@ -175,6 +175,14 @@ class BlockFactors:
             marginal=self.whole.marginal(columns, deviations, mean),
         )
 
+    def solution(self, chosen: Sequence[tuple[Effect, float]]) -> tuple[FloatArray, FloatArray]:
+        """Base parameters, free, and the sizes of all imperfections, those not chosen at zero, shapes [r] and [k]."""
+        columns, deviations = self._used(chosen)
+        sizes = np.zeros(len(self.tolerances))
+        sizes[columns], _ = self.whole.solve(columns, deviations)
+        given = self.whole.base_given
+        return given[:, -1] - given[:, :-1] @ sizes, sizes
+
     def hidden(
         self, effects: Sequence[Effect], chosen: Sequence[tuple[Effect, float]], linear: FloatArray, resolved: float
     ) -> FloatArray:
@@ -216,6 +224,12 @@ class BlockFactors:
     def alone(self, column: int) -> tuple[float, float, float]:
         """One imperfection without any belief: its size, its deviation, and the squared error it takes away."""
         return self.whole.alone(column)
+
+
+def left_over(factor: FloatArray, values: FloatArray, sizes: FloatArray) -> FloatArray:
+    """What base parameters and sizes of all imperfections leave of the rows of a factor."""
+    b = len(values)
+    return np.asarray(factor[:, -1] - factor[:, :b] @ values - factor[:, b:-1] @ sizes)
 
 
 def falls(errors: FloatArray, left: FloatArray) -> bool:

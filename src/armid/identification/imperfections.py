@@ -17,11 +17,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.consistency.possible import PossibleBodies
 from armid.estimation.estimate import Estimate
-from armid.estimation.imperfections import (
-    RESOLVED,
-    BlockFactors,
-    Effect,
-)
+from armid.estimation.imperfections import RESOLVED, BlockFactors, Effect, left_over
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.reversals import classed_information
@@ -89,8 +85,9 @@ class Choice:
 
     def sized(self) -> Weighed:
         """How large they are together with possible bodies, and what is hidden beside them."""
-        effects = [self.tried_as(effect) for effect in self.effects]
-        hidden = self.blocks.hidden(effects, self.picked, taken_away(self.train, self.base, self.items), UNRESOLVED)
+        hidden = self.blocks.hidden(
+            self.effects, self.picked, taken_away(self.train, self.base, self.items), UNRESOLVED
+        )
         if not self.chosen:
             return Weighed(found=None, marginal=None, widening=hidden, choice=self)
         held_out = (
@@ -101,17 +98,6 @@ class Choice:
         uses = _uses(self.chosen, self.blocks, held_out)
         found, marginal, wide = self.search(self.picked).run(self.reference, self.noise, uses)
         return Weighed(found=found, marginal=marginal, widening=wide + hidden, choice=self)
-
-    def tried_as(self, effect: Effect) -> Effect:
-        """The effect as it was chosen, where it was."""
-        return next(
-            (
-                own
-                for own, _ in self.picked
-                if own.family == effect.family and np.array_equal(own.columns, effect.columns)
-            ),
-            effect,
-        )
 
     def search(self, picked: Sequence[tuple[Effect, float]]) -> PossibleSizes:
         """For the sizes of these."""
@@ -280,10 +266,5 @@ def _uses(
 
 def _error_on(factor: FloatArray, blocks: BlockFactors, chosen: Sequence[tuple[Effect, float]]) -> float:
     """Squared error on other rows of the fit with these families, bodies free."""
-    fit = blocks.fit(chosen)
-    s = np.zeros(len(blocks.tolerances))
-    s[fit.columns] = fit.values
-    given = blocks.whole.base_given
-    b = given[:, -1] - given[:, :-1] @ s
-    error = factor[:, -1] - factor[:, : blocks.base] @ b - factor[:, blocks.base : -1] @ s
+    error = left_over(factor, *blocks.solution(chosen))
     return float(error @ error)

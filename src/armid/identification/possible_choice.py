@@ -6,9 +6,8 @@ and blocks left out of a poor motion, where free parameters run off, tell little
 stays in the residual. Where these fit worse than noise allows, it is tried beside them by the same rule: blocks left out must be
 predicted better and agree on it, and all rows must be likelier.
 
-Nothing else is tried here. Shapes of friction go with the speed, which no weight does: chosen beside possible bodies of poor
-motions they won by luck, and of sixty simulated logs other motions were predicted worse by 7 to 20 % three times, better once.
-Sensors are faults that are looked for by themselves, and impossible bodies are often their mark.
+Nothing else is tried here. Shapes of friction go with the speed, which no weight does; chosen beside possible bodies of poor
+motions they win by luck. Sensors are faults that are looked for by themselves, and impossible bodies are often their mark.
 """
 
 from __future__ import annotations
@@ -21,28 +20,27 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.consistency.prior import Prior
-from armid.estimation.imperfections import FACTORS, PAYS, BlockFactors, Effect, Eliminated, falls
+from armid.estimation.imperfections import FACTORS, PAYS, BlockFactors, Effect, Eliminated, falls, left_over
 from armid.estimation.quantiles import chi_square_quantile
 from armid.identification.imperfections import Choice, Weighed
 from armid.information.information import triangular
 from armid.information.status import EstimationError
 from armid.rows.imperfections import Family
 
-LIKE_WEIGHT = (Family.POSITION_SINE, Family.POSITION_COSINE)
+_LIKE_WEIGHT = (Family.POSITION_SINE, Family.POSITION_COSINE)
 """Families that are tried: torque of the joint's own angle."""
 
 _ALLOWED = 0.99
 """Chance that noise makes possible bodies fit worse than free parameters by no more than is allowed."""
 
 _TRIED = 2
-"""Candidates, the likeliest beside the bodies found without them, that are fitted to every block left out: of a family with
-three factors the best two are as good as one another."""
+"""Candidates, the likeliest beside the bodies found without them, that are fitted to every block left out."""
 
 
 def beside_possible_bodies(choice: Choice) -> Weighed | None:
     """Imperfections with those that possible bodies ask for; None where they ask for nothing."""
     try:
-        chosen = PossibleChoice(choice).extended()
+        chosen = _PossibleChoice(choice).extended()
     except EstimationError:
         return None
     return None if chosen == choice.chosen else replace(choice, chosen=chosen).sized()
@@ -52,7 +50,7 @@ Picked = Sequence[tuple[Effect, float]]
 
 
 @dataclass(frozen=True, eq=False)
-class PossibleChoice:
+class _PossibleChoice:
     """A choice of families beside possible bodies.
 
     Args:
@@ -88,7 +86,7 @@ class PossibleChoice:
     def _squeezed(self) -> bool:
         """Whether possible bodies leave more of the training motion than noise allows, and more than would pay."""
         rows = self._blocks.whole.factor
-        free = _squared(rows, *self._free())
+        free = _squared(rows, *self._blocks.solution(self.choice.picked))
         possible = _squared(rows, *self._fit(rows, self.choice.picked))
         allowed = chi_square_quantile(_ALLOWED, float(len(self.choice.base)))
         return possible - free > max(allowed, (1.0 / PAYS - 1.0) * free)
@@ -115,28 +113,21 @@ class PossibleChoice:
         sizes[columns] = directions @ step(values)
         return values, sizes
 
-    def _free(self) -> tuple[FloatArray, FloatArray]:
-        """The same without asking for possible bodies, on all rows."""
-        fit, given = self._blocks.fit(self.choice.picked), self._blocks.whole.base_given
-        sizes = np.zeros(len(self._blocks.tolerances))
-        sizes[fit.columns] = fit.values
-        return given[:, -1] - given[:, :-1] @ sizes, sizes
-
     def _likeliest(self, picked: Picked) -> list[tuple[Effect, float]]:
         """What makes all rows likelier beside the bodies found without it, the best first."""
         factor, b = self._blocks.whole.factor, self._blocks.base
-        left = _left(factor, *self._fit(factor, picked))
+        left = left_over(factor, *self._fit(factor, picked))
         Z = factor[:, b:-1]
         taken = {effect.family for effect, _ in picked}
         scores = []
         for effect in self.choice.effects:
-            if effect.family in taken or effect.family not in LIKE_WEIGHT:
+            if effect.family in taken or effect.family not in _LIKE_WEIGHT:
                 continue
             for own in FACTORS:
                 D = Z[:, effect.columns] * (self._blocks.tolerances[effect.columns] * own)
                 G, h = D.T @ D + np.eye(len(effect.columns)), D.T @ left
                 score = 0.5 * float(h @ np.linalg.solve(G, h)) - 0.5 * float(np.linalg.slogdet(G)[1])
-                scores.append((score, (replace(effect, largest=FACTORS[-1]), own)))
+                scores.append((score, (effect, own)))
         best = sorted((pair for pair in scores if pair[0] > 0.0), key=lambda pair: -pair[0])
         return [own for _, own in best[:_TRIED]]
 
@@ -145,13 +136,7 @@ def _columns(picked: Picked) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     return np.concatenate([np.empty(0, dtype=np.intp), *(effect.columns for effect, _ in picked)])
 
 
-def _left(factor: FloatArray, values: FloatArray, sizes: FloatArray) -> FloatArray:
-    """What base parameters and imperfections leave of the rows of a factor."""
-    b = len(values)
-    return np.asarray(factor[:, -1] - factor[:, :b] @ values - factor[:, b:-1] @ sizes)
-
-
 def _squared(factor: FloatArray, values: FloatArray, sizes: FloatArray) -> float:
     """Squared error of these on the rows of a factor."""
-    left = _left(factor, values, sizes)
+    left = left_over(factor, values, sizes)
     return float(left @ left)

@@ -11,10 +11,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.consistency.possible import PossibleBodies
 from armid.consistency.prior import Prior, nominal_prior, scaled_to_data
-from armid.estimation.imperfections import (
-    BlockFactors,
-    widening,
-)
+from armid.estimation.imperfections import BlockFactors, widening
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run
 from armid.estimation.runs import lengths_of
