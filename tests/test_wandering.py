@@ -13,7 +13,7 @@ from armid.arrays import FloatArray
 from armid.estimation.imperfections import Eliminated
 from armid.identification.candidates import Seen, position_faults
 from armid.identification.described_bodies import _other_unit
-from armid.identification.detection import _Detector
+from armid.identification.fault_answers import FaultAnswers
 from armid.identification.faults import Answer, Fault
 from armid.identification.pipeline import run_identification
 from armid.identification.result import Result
@@ -161,6 +161,5 @@ def test_a_gain_that_changes_is_not_excused_like_one_that_the_model_undoes(
 ) -> None:
     item = Imperfection(family=family, joint=0, unit="1", tolerance=0.05)
     seen = Seen(item=item, size=size, deviation=0.01, taken=1.0)
-    search = SimpleNamespace(robot=None, delay=0.0, _share=1.0, train=[SimpleNamespace(channels=("elbow",))])
-    fault = _Detector._fault(search, seen, Answer.FOUND, explains=0.5)
-    assert fault.large is decisive
+    answers = FaultAnswers(robot=load_robot("panda"), channels=("elbow",), delay=0.0, looked_at=100)
+    assert answers.found(seen, explains=0.5).large is decisive

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import hypot, inf
+from math import hypot, inf, log1p
 
 from armid.estimation.estimate import NORMAL_95
 from armid.estimation.imperfections import FACTORS
+from armid.estimation.quantiles import student_quantile
 from armid.identification.faults import Answer, Fault
 from armid.identification.sensor_file import SCHEMA
-from armid.identification.sensors import Imperfections
+from armid.identification.sensors import Imperfections, Sized
 from armid.identification.stamped_clock import clock_words
-from armid.identification.thresholds import FAR_APART, FAULT_SHARE, TIED
+from armid.identification.thresholds import FAR_APART, FAULT_CONFIDENCE, FAULT_DEVIATIONS, FAULT_SHARE, TIED
 from armid.rows.imperfections import KINDS, Family, Imperfection
 
 SUSPECTED = (
@@ -89,6 +90,7 @@ class Seen:
         deviation: by the noise of the rows.
         taken: squared error it takes away.
         spread: deviation by what leaving out blocks of time changes.
+        freedom: degrees of freedom of the spread; the fewer blocks, the less it is known itself.
         beyond: squared error it takes away beyond a simpler candidate that it holds; a slow drift beyond a straight line.
     """
 
@@ -97,12 +99,29 @@ class Seen:
     deviation: float
     taken: float
     spread: float = 0.0
+    freedom: float = inf
     beyond: float = inf
 
     @property
     def half(self) -> float:
         """Of the 95 % interval: the wider of the two."""
-        return NORMAL_95 * max(self.deviation, self.spread)
+        return max(NORMAL_95 * self.deviation, self._spread_of(0.95))
+
+    def beyond_chance(self, looked_at: int) -> bool:
+        """Whether its size is beyond what chance makes of the largest of so many candidates, and of the model's own errors."""
+        confidence = 1.0 - (1.0 - FAULT_CONFIDENCE.value) / max(looked_at, 1)
+        return abs(self.size) > max(FAULT_DEVIATIONS.value * self.deviation, self._spread_of(confidence))
+
+    @property
+    def certain(self) -> bool:
+        """Whether noise does not make its size, and its interval leaves zero out."""
+        return abs(self.size) > max(FAULT_DEVIATIONS.value * self.deviation, self.half)
+
+    def _spread_of(self, confidence: float) -> float:
+        """By how much leaving out blocks says it may be off, with this confidence."""
+        if self.spread == 0.0:
+            return 0.0
+        return student_quantile(0.5 + 0.5 * confidence, max(self.freedom, 1.0)) * self.spread
 
     def whole(self, size: float) -> Seen:
         """What was undone, of so much, from what is seen once it is: shares of what was multiplied multiply."""
@@ -127,17 +146,21 @@ def possible_size(item: Imperfection, size: float) -> float:
     return min(max(size, _LEAST), _LARGEST) if item.unit == "1" else size
 
 
-def unless(fault: Fault, others: Sequence[str]) -> Fault:
-    """A fault that was found, with what may be there in its place."""
-    return replace(fault, words=f"{fault.words} (unless it is {' or '.join(others)}, which explains as much)".lstrip())
-
-
 def tied(energy: float, left: float, rest: float) -> bool:
     """Whether a candidate that leaves `rest` of the squared error is as good as the best, which leaves less.
 
     The best may leave more than there was: undone exactly, a large fault need not do what its derivative promised.
     """
     return rest <= left or (rest <= TIED.value**2 * left and TIED.value * (energy - rest) >= energy - left)
+
+
+def against(sized: Sized) -> float:
+    """What speaks against a size beforehand, as squared error in units of the noise: the farther from ordinary, the more.
+
+    Twice the logarithm by which Cauchy's density of its tolerance falls: what is a hundred times as large as ordinary is there
+    in one cell of a hundred times a hundred, and a normal density would rule it out.
+    """
+    return 2.0 * log1p((sized.value / sized.item.tolerance) ** 2)
 
 
 def within_chance(left: float, rest: float) -> bool:

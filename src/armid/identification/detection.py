@@ -1,83 +1,55 @@
-"""Which imperfection is wrong, and by how much: one at a time, without any belief, bodies free, rivals in friction beside it.
+"""Which imperfection is wrong, and by how much: one at a time, without any belief, bodies free, rivals beside it.
 
-Each candidate is a column; its size and deviation follow from rows counted by their independent samples. The one that explains
-most is undone exactly, by Gauss-Newton, and the others are looked at again, until nothing significant above its tolerance is
-left.
+The one that explains most is undone exactly, by Gauss-Newton, and the others are looked at again, until nothing significant
+above its tolerance is left. Found is what leaves less on the held-out motion too, and what that motion, looked at by itself,
+does not deny.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isfinite, nan
 
 import numpy as np
 
-from armid.estimation.estimate import NORMAL_95, Estimate
-from armid.estimation.imperfections import FACTORS, Eliminated, block_spreads
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
-from armid.estimation.reversals import classed_information
 from armid.estimation.run import Run, each_run, information_of
-from armid.estimation.runs import before, changed_runs, lengths_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.candidates import (
     CHANGES,
     DRIFTS,
-    EXPERIMENTS,
     MIXED,
     SUSPECTED,
     Seen,
+    against,
     possible_size,
     share_of_channels,
     significant,
     simplest,
     tied,
     together,
-    undoing_words,
-    unless,
     within_chance,
     worth_undoing,
 )
 from armid.identification.described_bodies import scale_faults
-from armid.identification.described_ways import way_words
-from armid.identification.faults import Answer, Fault
-from armid.identification.freed_runs import Squares, WithoutDrifts, seconds_of
-from armid.identification.imperfection_rows import RowNoise, RowsBeside, reference_of
+from armid.identification.fault_answers import FaultAnswers
+from armid.identification.faults import Fault
+from armid.identification.freed_runs import Squares
+from armid.identification.imperfection_rows import RowNoise, reference_of
+from armid.identification.scan import LOOKED_AT, FreedRuns, Scanner, usual_rivals
 from armid.identification.sensors import Imperfections, Sized, corrected_runs
-from armid.identification.thresholds import (
-    FAR_APART,
-    FAULT_DECISIVE,
-    FAULT_DEVIATIONS,
-    FAULT_EXCLUDED,
-    FAULT_PHASE,
-    FAULT_SHARE,
-)
+from armid.identification.thresholds import FAR_APART, FAULT_PHASE, FAULT_REPEATED, FAULT_SHARE, ROBUST_CHANCE
 from armid.identification.wandering import beyond_choice, by_own_rows, of_position, wanders
+from armid.information.status import EstimationError
 from armid.robot.robot import Robot
-from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection, imperfections
-
-_RIVALS = (Family.ASYMMETRIC, Family.QUADRATIC, Family.CUBIC, Family.STRIBECK, Family.REVERSAL, Family.ROTOR)
-"""What stands beside every candidate, so that the arm itself is not taken for a sensor: shapes of friction with their base
-tolerance, Coulomb friction that turns around late or early, and rotor inertias that no parameter describes, which look like
-torque that comes too early. With friction's own turning beside it, only smooth torque shows a delay: presliding, a velocity that
-was smoothed and what filters leave at reversals move the jump of Coulomb friction by tens of milliseconds on sound sensors."""
-
-_UNBOUNDED = (*DRIFTS, Family.REVERSAL, Family.ROTOR, Family.POSITION_SINE, Family.POSITION_COSINE, Family.LOAD)
-"""Beside a candidate these are as large as the rows say: a drift that was found, friction that turns around late, a rotor inertia
-that nobody knows, beside a slow drift torque that goes with the position of the joint, and beside a sensor that reads by
-direction friction that grows with the load."""
+from armid.rows.imperfections import ColumnReference, Family, Imperfection, imperfections
 
 _LIKE_MIXED = (Family.GAIN, Family.LOAD, Family.ASYMMETRIC, Family.SPRING)
 """What a sensor that reads by direction may be taken for, beside torque of the position: where torque is mostly friction it is
 friction that differs by direction, where a cable pulls it is the cable."""
-
-_LOOKED_AT = 5000
-"""Samples of the training motion, spread evenly: residuals hold together for longer than that thins them out."""
-
-_BLOCKS = (5, 20)
-"""Fewest and most blocks of time that are left out in turn; of one second where that makes as many."""
 
 _MOST_FAULTS = 4
 """That are looked for one after the other."""
@@ -93,9 +65,6 @@ _STEPS = 5
 
 _SETTLED = 0.002
 """Share of its size by which a last step may move a fault: below what its interval tells."""
-
-_KEPT = 3
-"""Freed runs at hand, one for each of the candidates that are refined."""
 
 _WITHIN = 0.2
 """Deviations by which a fault may still move once its joint's own rows count by the noise they have without it."""
@@ -139,72 +108,56 @@ def detect(
         in_newtons: whether torques are in units of torque, as currents are not.
         cutoff_hz: of the low-pass on torque; None for no filter.
     """
-    as_it_is = _FreedRuns(train, base)
+    as_it_is = FreedRuns(train, base)
     reference = reference_of(train, as_it_is.estimate.standard, recorded_velocity=recorded_velocity)
-    effects = torque_source(train).effects
     settled = {Family.GAIN: gains_known, Family.CLOCK: clock_known}
     # The shape of a slow drift is found by itself, and what changes with time beside it; what mixes torques comes last.
     apart = (Family.SLOW_DRIFT, *CHANGES, *MIXED)
     families = [f for f in SUSPECTED if f not in apart and not settled.get(f, False)]
+    effects = torque_source(train).effects
     candidates = imperfections(robot, effects, reference, families)
-    rivals = tuple(i for i in imperfections(robot, effects, reference, _RIVALS) if i.scale in (0.0, 0.1))
-    search = _Detector(
+    rivals = usual_rivals(robot, train, reference)
+    search = _Search(
         robot=robot,
-        train=train,
-        held_out=held_out,
-        base=base,
-        rivals=rivals,
+        train=Scanner(runs=train, base=base, rivals=rivals, kept={((), (), None): as_it_is}),
+        held_out=Scanner(runs=held_out, base=base, rivals=rivals),
         reference=reference,
-        noise=as_it_is.noise,
-        kept={((), (), None): as_it_is},
+        answers=FaultAnswers(
+            robot=robot,
+            channels=train[0].channels,
+            delay=0.0 if cutoff_hz is None or not isfinite(cutoff_hz) else FAULT_PHASE.value / cutoff_hz,
+            looked_at=len(candidates) + len(imperfections(robot, effects, reference, apart)),
+        ),
         gains_known=gains_known,
         in_newtons=in_newtons,
-        delay=0.0 if cutoff_hz is None or not isfinite(cutoff_hz) else FAULT_PHASE.value / cutoff_hz,
     )
     return search.run(candidates)
 
 
-@dataclass(frozen=True, eq=False)
-class _FreedRuns:
-    """Training runs freed from something, and the fit to them when it is asked for.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Search:
+    """One search.
 
     Args:
-        runs: see there.
-        base: that is estimated.
-        record: what they were freed from; it lives as long as they do.
+        robot, gains_known, in_newtons: as for `detect`.
+        train, held_out: candidates beside the rows of either motion.
+        reference: of the recording as it is.
+        answers: what is said of a candidate.
     """
 
-    runs: Sequence[Run]
-    base: BaseParameters
-    record: Imperfections | None = None
-
-    @cached_property
-    def estimate(self) -> Estimate:
-        return WeightedLeastSquares().fit(classed_information(self.runs), self.base)
-
-    @cached_property
-    def noise(self) -> RowNoise:
-        return RowsBeside(self.runs, self.base, (), most=_LOOKED_AT).noise(self.estimate)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Detector:
     robot: Robot
-    train: Sequence[Run]
-    held_out: Sequence[Run]
-    base: BaseParameters
-    rivals: tuple[Imperfection, ...]
+    train: Scanner
+    held_out: Scanner
     reference: ColumnReference
-    noise: RowNoise
+    answers: FaultAnswers
     gains_known: bool
     in_newtons: bool
-    delay: float
-    kept: dict[Hashable, _FreedRuns] = field(default_factory=dict)
 
     def run(self, candidates: Sequence[Imperfection]) -> Detection:
+        """Faults one after the other, and what is left then."""
         record = Imperfections(
-            joints=tuple(self.train[0].channels),
-            names=tuple(self.train[0].source.columns),
+            joints=tuple(self.answers.channels),
+            names=tuple(self.train.runs[0].source.columns),
             reference=self.reference,
             moves=True,
         )
@@ -214,11 +167,11 @@ class _Detector:
         needless: set[int | None] = set()
         rivals: dict[Imperfection, Fault] = {}
         doubtful: set[Imperfection] = set()
-        ordinary: dict[Imperfection, float] = {}
-        noise, before = self.noise, self._held_out_error(record)
+        unnamed: dict[Imperfection, float] = {}
+        noise, before = self.train.freed(record).noise, self._held_out_error(record)
         seen, energy = self._looked(record, drifts, candidates, noise)
-        while len(found) + len(ordinary) < _MOST_FAULTS:
-            open_ = [s for s in seen if s.item not in {*found, *refused, *ordinary}]
+        while len(found) + len(unnamed) < _MOST_FAULTS:
+            open_ = [s for s in seen if s.item not in {*found, *refused, *unnamed}]
             best = self._best([s for s in open_ if s.item.family not in DRIFTS or s.item.joint not in needless], energy)
             if not best:
                 break
@@ -226,10 +179,10 @@ class _Detector:
                 seen_best = self._likeliest_drift(record, drifts, best, noise)
                 item = seen_best.item
                 steady, quiet, own = self._steadied(record, drifts, seen_best)
-                if abs(own.size) <= FAULT_DEVIATIONS.value * own.deviation:
+                if not own.certain:
                     refused.add(item)
                     continue
-                found[item] = self._fault(own, Answer.FOUND, explains=seen_best.taken / energy)
+                found[item] = self.answers.found(own, explains=seen_best.taken / energy)
                 record, noise, drifts = steady, quiet, (*drifts, Sized(item, own.size, nan))
                 for other in self._needless(record, drifts):
                     del found[other.item]
@@ -239,41 +192,46 @@ class _Detector:
                 seen, energy = self._looked(record, drifts, candidates, noise)
                 continue
             refined = [self._refined(record, drifts, s, noise) for s in best if s.item.family not in DRIFTS]
+            costs = [(trial, rest + against(trial.sizes[-1])) for trial, rest in refined]
+            least = min(cost for _, cost in costs)
+            trial, *as_good = self._described([trial for trial, cost in costs if tied(energy, least, cost)], drifts)
+            as_good += [other for other, cost in costs if within_chance(least, cost) and other not in (trial, *as_good)]
             left = min(rest for _, rest in refined)
-            trial, *as_good = self._described([trial for trial, rest in refined if tied(energy, left, rest)], drifts)
-            as_good += [
-                other for other, rest in refined if within_chance(left, rest) and other not in (trial, *as_good)
-            ]
             trial, quiet, own = self._settled(trial, drifts)
             item, size = trial.sizes[-1].item, trial.sizes[-1].value
             after = self._held_out_error(trial)
             change, explains = float(np.exp(after - before)) - 1.0, 1.0 - left / energy
-            unsure = abs(size) <= FAULT_DEVIATIONS.value * own.whole(size).deviation
-            if unsure or explains < self._share * FAULT_SHARE.value or change >= 0.0:
+            pays = explains >= self._share * FAULT_SHARE.value and not change >= 0.0
+            if not (pays and own.whole(size).certain) or self._denied(trial):
                 refused.add(item)
                 continue
             record, noise, before = trial, quiet, after
             refused.clear()
             seen, energy = self._looked(record, drifts, candidates, noise)
             own = next(s for s in seen if s.item == item).whole(size)
-            if abs(size) <= item.tolerance:
-                ordinary[item] = size
+            if abs(size) <= item.tolerance or not own.certain:
+                unnamed[item] = size
                 continue
-            found[item] = self._fault(own, Answer.FOUND, explains=explains, change=change)
-            if as_good:
-                others = {other.sizes[-1].item: self._rival(other.sizes[-1], found[item]) for other in as_good}
-                found[item] = unless(found[item], [rival.name for rival in others.values()])
-                rivals |= others
+            fault = self.answers.found(own, explains=explains, change=change)
+            others = [other.sizes[-1] for other in as_good]
+            found[item] = self.answers.unless(fault, others)
+            if others:
+                rivals |= {other.item: self.answers.rival(other, fault) for other in others}
                 doubtful.add(item)
-        told = (s.whole(ordinary[s.item]) if s.item in ordinary else s for s in seen if s.item not in found)
+        told = (s.whole(unnamed[s.item]) if s.item in unnamed else s for s in seen if s.item not in found)
         bound = (by_own_rows(s, noise) if s.item.family in CHANGES else s for s in told)
-        rest = [rivals.get(s.item) or self._answered(s, energy) for s in bound]
+        rest = [rivals.get(s.item) or self.answers.unfound(s, energy) for s in bound]
         rest += self._mixed(record, drifts, noise, before)
         # A length is undone in the description, and beside one that is wrong sensors are not what they seem.
         another = any(item.family is Family.LENGTH for item in found)
-        certain = () if another else tuple(s for s in record.sizes if s.item not in {*doubtful, *ordinary})
+        certain = () if another else tuple(s for s in record.sizes if s.item not in {*doubtful, *unnamed})
         undone = replace(record, sizes=certain) if certain else None
         return Detection(faults=(*found.values(), *rest, *self._scale(record, drifts)), undone=undone)
+
+    @cached_property
+    def _share(self) -> float:
+        """Of the shares that a fault must explain: each channel is weighed by its noise, so that one of many holds little."""
+        return share_of_channels(len(self.answers.channels))
 
     def _looked(
         self,
@@ -283,14 +241,14 @@ class _Detector:
         noise: RowNoise,
     ) -> tuple[list[Seen], float]:
         """Every candidate alone, slow drifts of joints without a drift that was found among them; and the squared error."""
-        seen, energy = self._scan(record, drifts, candidates, noise)
+        seen, energy = self.train.scan(record, drifts, candidates, noise)
         slow = wanders(
             self.robot,
-            self._kept(record, drifts).runs,
-            self.base,
+            self.train.freed(record, drifts).runs,
+            self.train.base,
             record.reference,
             noise,
-            found_on=_LOOKED_AT,
+            found_on=LOOKED_AT,
             beside=(*(drift.item for drift in drifts), *of_position(self.robot, record.reference)),
             energy=energy,
         )
@@ -306,24 +264,26 @@ class _Detector:
         count by how long its own residuals hold together. Found is the one that explains most, where its interval leaves what is
         ordinary and it does so on other motion too.
         """
-        effects = torque_source(self.train).effects
+        effects = torque_source(self.train.runs).effects
         alike = imperfections(self.robot, effects, record.reference, _LIKE_MIXED)
-        alike = (*alike, *of_position(self.robot, record.reference))
         candidates = imperfections(self.robot, effects, record.reference, MIXED)
-        seen, energy = self._scan(record, drifts, candidates, noise, alike)
+        seen, energy = self.train.scan(record, drifts, candidates, noise, alike)
         seen = sorted(seen, key=lambda s: -s.taken)
         out: dict[tuple[Family, int | None], Fault] = {}
         for best in [s for s in seen if significant(s, energy, self._share)][:1]:
             with_it = replace(record, sizes=(*record.sizes, Sized(best.item, best.size, nan)))
-            trial, quiet, left = self._settled(with_it, drifts, alike)
+            trial, quiet, _ = self._settled(with_it, drifts, alike)
+            (left,), _ = self.train.scan(trial, drifts, (best.item,), quiet, alike)
             own = by_own_rows(left.whole(trial.sizes[-1].value), quiet)
             change = float(np.exp(self._held_out_error(trial) - before)) - 1.0
             beyond = abs(own.size) - own.half > own.item.tolerance
-            if beyond and abs(own.size) > FAULT_DEVIATIONS.value * left.deviation and not change >= 0.0:
-                found = self._fault(own, Answer.FOUND, explains=best.taken / energy, change=change)
+            if beyond and own.certain and not change >= 0.0 and not self._denied(trial, alike):
+                found = self.answers.found(own, explains=best.taken / energy, change=change)
                 out[best.item.family, best.item.joint] = found
         for other in seen:
-            out.setdefault((other.item.family, other.item.joint), self._answered(by_own_rows(other, noise), energy))
+            out.setdefault(
+                (other.item.family, other.item.joint), self.answers.unfound(by_own_rows(other, noise), energy)
+            )
         return tuple(out.values())
 
     def _likeliest_drift(
@@ -336,7 +296,8 @@ class _Detector:
 
         def left(seen: Seen) -> float:
             with_it = (*drifts, Sized(seen.item, seen.size, nan))
-            return self._scan(self._fitted(record, with_it)[0], with_it, (seen.item,), noise)[1]
+            steady, _ = self.train.fitted(record, with_it)
+            return self.train.scan(steady, with_it, (seen.item,), noise, spreads=False)[1]
 
         return min(same, key=left)
 
@@ -345,22 +306,30 @@ class _Detector:
     ) -> tuple[Imperfections, RowNoise, Seen]:
         """The record with the model that fits runs without this drift too, their noise, and the drift as that shows it."""
         with_it = (*drifts, Sized(seen.item, seen.size, nan))
-        steady, quiet = self._fitted(record, with_it)
-        # As `wanders` sized it: a motion that does not come back takes torque of the position along with time.
-        rivals = () if seen.item.family is Family.DRIFT else of_position(self.robot, record.reference)
-        (left,), _ = self._scan(steady, with_it, (seen.item,), quiet, rivals)
-        own = replace(seen, size=seen.size + left.size, deviation=left.deviation)
+        steady, quiet = self.train.fitted(record, with_it)
+        (left,), _ = self.train.scan(
+            steady, with_it, (seen.item,), quiet, self._beside_drift(seen.item, record.reference)
+        )
+        own = replace(left, size=seen.size + left.size)
         if seen.item.family is Family.SLOW_DRIFT:
-            return steady, quiet, beyond_choice(own, quiet)
+            return steady, quiet, beyond_choice(replace(own, spread=seen.spread, freedom=seen.freedom), quiet)
         return steady, quiet, by_own_rows(own, quiet) if own.item.family in CHANGES else own
+
+    def _beside_drift(self, item: Imperfection, reference: ColumnReference) -> tuple[Imperfection, ...]:
+        """Beside a gain that changes, friction of that joint that does: an arm that warms up is no sensor."""
+        if item.family is not Family.GAIN_DRIFT:
+            return ()
+        effects = torque_source(self.train.runs).effects
+        rubbing = imperfections(self.robot, effects, reference, (Family.FRICTION_DRIFT,))
+        return tuple(other for other in rubbing if other.joint == item.joint)
 
     def _needless(self, record: Imperfections, drifts: Sequence[Sized]) -> list[Sized]:
         """Drifts found earlier that the last one explains: a joint whose torque wanders bends the model of the others."""
         out = []
         for drift in drifts[:-1]:
             others = [d for d in drifts if d is not drift]
-            steady, quiet = self._fitted(record, others)
-            (seen,), energy = self._scan(steady, others, (drift.item,), quiet)
+            steady, quiet = self.train.fitted(record, others)
+            (seen,), energy = self.train.scan(steady, others, (drift.item,), quiet, spreads=False)
             if not significant(seen, energy, self._share):
                 out.append(drift)
         return out
@@ -382,7 +351,7 @@ class _Detector:
 
     def _scale(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Fault, ...]:
         """What no recording of the arm alone can tell from other bodies, held against the description."""
-        freed = self._kept(record, drifts)
+        freed = self.train.freed(record, drifts)
         return scale_faults(
             self.robot,
             freed.estimate,
@@ -415,95 +384,6 @@ class _Detector:
         ]
         return kept or order
 
-    def _rival(self, sized: Sized, found: Fault) -> Fault:
-        """What explains as much as something that was found, and may be there in its place."""
-        item, other = sized.item, f"explains as much as {found.name}, and one of the two is there"
-        if item.family is Family.LENGTH:
-            other += (
-                f" (it would be undone in the description: {way_words(self.robot, int(item.joint or 0), sized.value)})"
-            )
-        return Fault(
-            kind=f"{item.family.value} {item.part}".strip(),
-            joint=None if item.joint is None else self.train[0].channels[item.joint],
-            estimate=sized.value,
-            unit=item.unit,
-            tolerance=item.tolerance,
-            explains=found.explains,
-            experiment=f"{other}: {EXPERIMENTS[item.family]}",
-        )
-
-    def _freed(self, record: Imperfections, drifts: Sequence[Sized]) -> Sequence[Run]:
-        """The training runs without what a record holds and without drifts."""
-        runs = corrected_runs(self.train, record)
-        if not drifts:
-            return runs
-        lengths = lengths_of(runs)
-        return changed_runs(runs, WithoutDrifts(drifts, sum(lengths), record.reference), before(lengths))
-
-    def _fitted(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Imperfections, RowNoise]:
-        """The record with the model that fits runs freed from what it holds, and the noise of their rows.
-
-        A fault makes the residuals of its joint large and smooth. Beside these its own deviation would grow as it does, and the
-        largest fault would be no surer than a small one; so it is held against what is left once it is undone. Columns are
-        derivatives of the model, and that of a recording with a large fault is wrong.
-        """
-        freed = self._kept(record, drifts)
-        reference = replace(record.reference, standard=np.array(freed.estimate.standard))
-        return replace(record, reference=reference), freed.noise
-
-    def _kept(self, record: Imperfections, drifts: Sequence[Sized]) -> _FreedRuns:
-        """The training runs without these, and what follows from them: the last few are at hand.
-
-        A trial is fitted, looked at, settled and held against the description: all on the same runs.
-        """
-        model = id(record.reference) if record.needs_model else None
-        key = record.sizes, tuple(drifts), model
-        freed = self.kept.pop(key, None)
-        if freed is None:
-            freed = _FreedRuns(self._freed(record, drifts), self.base, record)
-        self.kept[key] = freed
-        if len(self.kept) > _KEPT:
-            del self.kept[next(iter(self.kept))]
-        return freed
-
-    def _scan(
-        self,
-        record: Imperfections,
-        drifts: Sequence[Sized],
-        candidates: Sequence[Imperfection],
-        noise: RowNoise,
-        rivals: Sequence[Imperfection] = (),
-    ) -> tuple[list[Seen], float]:
-        """Every candidate alone beside the usual rivals and further ones, and the squared error without any."""
-        runs = self._kept(record, drifts).runs
-        beside = (*self.rivals, *rivals, *(d.item for d in drifts if (d.item,) != tuple(candidates)))
-        rows = RowsBeside(runs, self.base, (*beside, *candidates), most=_LOOKED_AT)
-        blocks = self._blocks if len(candidates) > 1 else 1
-        factors = rows.blocks(record.reference, noise, folds=blocks).factors
-        b, m = len(self.base), len(beside)
-        belief = np.zeros((m, b + m + len(candidates) + 1))
-        widths = np.array([i.tolerance * (1e3 if i.family in _UNBOUNDED else 1.0) for i in beside])
-        belief[:, b : b + m] = np.diag(1.0 / widths) if m else np.zeros((0, 0))
-        left = Eliminated.of(b + m, [*factors, belief])
-        energy = float(np.sum(left.factor[b + m :, -1] ** 2))
-        spreads = block_spreads(b + m, factors, belief) if blocks > 1 else np.zeros(len(candidates))
-        seen = []
-        for k, (item, spread) in enumerate(zip(candidates, spreads, strict=True)):
-            size, deviation, taken = left.alone(k)
-            seen.append(Seen(item=item, size=size, deviation=deviation, taken=taken, spread=float(spread)))
-        return seen, energy
-
-    @property
-    def _share(self) -> float:
-        """Of the shares that a fault must explain: each channel is weighed by its noise, so that one of many holds little."""
-        return share_of_channels(len(self.train[0].channels))
-
-    @property
-    def _blocks(self) -> int:
-        """Blocks of time that are left out in turn."""
-        seconds = sum(each_run(self.train, seconds_of))
-        return int(np.clip(seconds, *_BLOCKS))
-
     def _refined(
         self, record: Imperfections, drifts: Sequence[Sized], seen: Seen, noise: RowNoise
     ) -> tuple[Imperfections, float]:
@@ -512,9 +392,9 @@ class _Detector:
         energy, trial = inf, record
         for _ in range(_STEPS):
             with_it = (*record.sizes, Sized(item, possible_size(item, size), nan))
-            trial, _ = self._fitted(replace(trial, sizes=with_it), drifts)
+            trial, _ = self.train.fitted(replace(trial, sizes=with_it), drifts)
             scaled = _in_units_of(trial, record, noise)
-            (again,), energy = self._scan(trial, drifts, (item,), scaled)
+            (again,), energy = self.train.scan(trial, drifts, (item,), scaled, spreads=False)
             if not isfinite(again.deviation) or abs(again.size) < _SETTLED * max(abs(size), item.tolerance):
                 break
             size = together(item, possible_size(item, size), again.size)
@@ -529,8 +409,8 @@ class _Detector:
         """
         item = trial.sizes[-1].item
         for _ in range(_STEPS):
-            trial, noise = self._fitted(trial, drifts)
-            (left,), _ = self._scan(trial, drifts, (item,), noise, rivals)
+            trial, noise = self.train.fitted(trial, drifts)
+            (left,), _ = self.train.scan(trial, drifts, (item,), noise, rivals, spreads=False)
             size = trial.sizes[-1].value
             if not isfinite(left.deviation) or abs(left.size) < _WITHIN * left.deviation:
                 break
@@ -538,64 +418,37 @@ class _Detector:
             trial = replace(trial, sizes=(*trial.sizes[:-1], Sized(item, better, nan)))
         return trial, noise, left
 
+    def _denied(self, trial: Imperfections, rivals: Sequence[Imperfection] = ()) -> bool:
+        """Whether the held-out motion, looked at by itself, rules out half of the last size of a trial.
+
+        A sensor is as wrong there as in the training motion. What a model lacks is not: undone as a fault of a sensor it may
+        leave less on both motions, yet each asks for a size of its own.
+        """
+        if not len(self.held_out.runs):
+            return False
+        item, size = trial.sizes[-1].item, trial.sizes[-1].value
+        try:
+            noise = self.held_out.freed(trial).noise
+        except EstimationError:
+            return False  # a motion that does not determine the parameters denies nothing
+        (left,), _ = self.held_out.scan(trial, (), (item,), noise, rivals, spreads=False)
+        there = together(item, size, left.size)
+        short = (FAULT_REPEATED.value * size - there) * np.sign(size)
+        return bool(isfinite(left.deviation) and short > ROBUST_CHANCE.value * left.deviation)
+
     def _held_out_error(self, record: Imperfections) -> float:
         """Logarithm of the error on held-out motion in recorded units, mean over channels, bodies free; nan without any.
 
         The likelihood when no channel's noise is known beforehand. In units of the noise that a fault has made, undoing the
         fault would change little, the less the larger it is.
         """
-        if not len(self.held_out):
+        if not len(self.held_out.runs):
             return nan
-        base = WeightedLeastSquares().fit(information_of(corrected_runs(self.train, record)), self.base)
-        squares = each_run(corrected_runs(self.held_out, record), Squares(base.standard))
+        train = information_of(corrected_runs(self.train.runs, record))
+        fit = WeightedLeastSquares().fit(train, self.train.base)
+        squares = each_run(corrected_runs(self.held_out.runs, record), Squares(fit.standard))
         total, count = (sum(parts) for parts in zip(*squares, strict=True))
         return 0.5 * float(np.mean(np.log(np.maximum(total, 1e-300) / count)))
-
-    def _answered(self, seen: Seen, whole: float) -> Fault:
-        """What is said of a candidate that was not found.
-
-        Excluded is only what the interval neither reaches nor lies beyond. A size that is beyond its tolerance without doubt, yet
-        explains too little or does not help on other motion, is not excluded: something is there that this log cannot name.
-        """
-        tolerance = seen.item.tolerance
-        beyond = abs(seen.size) - seen.half > tolerance
-        reached = abs(seen.size) + seen.half > FAULT_EXCLUDED.value * tolerance
-        answer = Answer.UNDECIDABLE if beyond or reached else Answer.EXCLUDED
-        return self._fault(seen, answer, explains=seen.taken / whole if isfinite(seen.deviation) else 0.0)
-
-    def _fault(self, seen: Seen, answer: Answer, *, explains: float, change: float = nan) -> Fault:
-        item, half = seen.item, seen.half
-        delays = item.family in (Family.DELAY, Family.COMMON_DELAY)
-        # A gain that the model holds is undone up to there; one that changes is not, and which one it fits is chance.
-        factor = 1.0 if item.family in (Family.GAIN_DRIFT, *MIXED) else FACTORS[-1]
-        limit = max(factor * item.tolerance, self.delay if delays else 0.0)
-        # Beyond the limit without doubt, or likely so and what is wrong with the recording: a fault near the limit stays a note.
-        doubt = half / NORMAL_95 if explains > self._share * FAULT_DECISIVE.value else half
-        large = answer is Answer.FOUND and KINDS[item.family].sensors and abs(seen.size) - doubt > limit
-        known = isfinite(seen.deviation)
-        return Fault(
-            kind=f"{item.family.value} {item.part}".strip(),
-            joint=None if item.joint is None else self.train[0].channels[item.joint],
-            estimate=seen.size if known else nan,
-            standard_deviation=half / NORMAL_95,
-            low=seen.size - half if known else -inf,
-            high=seen.size + half if known else inf,
-            unit=item.unit,
-            tolerance=item.tolerance,
-            answer=answer,
-            explains=float(np.clip(explains, 0.0, 1.0)),
-            held_out_change=change,
-            words=_undoing(self.robot, self.train[0].channels, item, seen.size) if answer is Answer.FOUND else "",
-            experiment=EXPERIMENTS[item.family] if answer is Answer.UNDECIDABLE else "",
-            large=large,
-        )
-
-
-def _undoing(robot: Robot, channels: Sequence[str], item: Imperfection, size: float) -> str:
-    """Words that undo it: in the description, in the mapping, or on the command line."""
-    if item.family is Family.LENGTH:
-        return way_words(robot, int(item.joint or 0), size)
-    return undoing_words(item, size, channels)
 
 
 def _in_units_of(trial: Imperfections, record: Imperfections, noise: RowNoise) -> RowNoise:

@@ -28,7 +28,7 @@ from armid.identification.gravity import GravityDirection, with_gravity
 from armid.identification.half_tick import HeldTorque
 from armid.identification.imperfections import Weighed
 from armid.identification.judged import judged
-from armid.identification.mistakes import looked_at, mistakes
+from armid.identification.mistakes import Looked, looked_at, mistakes
 from armid.identification.origins import LogRecord
 from armid.identification.possible_choice import beside_possible_bodies
 from armid.identification.prepare import drive_gains, in_torque_units, prepared
@@ -198,7 +198,7 @@ def _estimated(
         _, suspects = suspected(robot, data, replace(settings, correct=False), gains)
         return replace(_with_shapes(robot, data, settings, gains, progress, aids), suspects=suspects)
     recorded, suspects = suspected(robot, data, settings, gains)
-    seen = looked_at(recorded.train)
+    seen = Looked(train=looked_at(recorded.train), held_out=looked_at(recorded.held_out))
     progress("imperfections")
     data, beside = perfected(robot, recorded, settings, gains)
 
@@ -249,7 +249,8 @@ def _with_shapes(
     )
     fit = replace(fit, notes=(*fit.notes, *shaping.notes))
     friction = friction_record(settings, shaping, fit, data, plain, fit.scale_deviations)
-    mistaken = mistakes(robot, looked_at(shaping.data.train), shaping.data.train, fit, settings)
+    seen = Looked(train=looked_at(shaping.data.train), held_out=looked_at(shaping.data.held_out))
+    mistaken = mistakes(robot, seen, shaping.data.train, fit, settings)
     return _Estimated(data=shaping.data, fit=fit, mistaken=mistaken, friction=friction, checks=paying_check(friction))
 
 

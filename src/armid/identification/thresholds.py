@@ -253,6 +253,21 @@ FAULT_DEVIATIONS = Threshold(
     "from zero, from which on a fault of a recording is beyond chance: some forty are looked at, and rows are counted by an "
     "autocorrelation that may be off by a factor of two",
 )
+FAULT_CONFIDENCE = Threshold(
+    "fault-confidence",
+    0.95,
+    "of all candidates together",
+    "by what leaving out a second of the motion after the other changes (Student's distribution, as many degrees of freedom as "
+    "blocks less one), with which a fault must be beyond zero to be decisive: a hundred candidates are looked at, and the few "
+    "blocks of a short recording hardly tell how much they differ",
+)
+FAULT_REPEATED = Threshold(
+    "fault-repeated",
+    0.5,
+    "of its size",
+    "that the held-out motion must not rule out, looked at by itself: sensors are the same in both. On 218 windows of clean "
+    "recordings of five arms what only the training motion's own errors make up was there of another size, or of the other sign",
+)
 FAULT_SHARE = Threshold(
     "fault-share",
     0.05,
@@ -260,13 +275,6 @@ FAULT_SHARE = Threshold(
     "that a fault must explain to be named; several together explain less of what no single one does",
 )
 
-FAULT_DECISIVE = Threshold(
-    "fault-decisive",
-    0.1,
-    "of the squared residual",
-    "that a fault must explain to be what is wrong with a recording once it is beyond three times its tolerance by a standard "
-    "deviation; with less, other things are wrong with the model too, and it must be beyond that with its whole 95 % interval",
-)
 FAULT_PHASE = Threshold(
     "fault-phase",
     0.05,
@@ -326,9 +334,10 @@ THRESHOLDS = (
     CONTACT_SHARE,
     CONTACT_QUANTILE,
     FAULT_DEVIATIONS,
+    FAULT_CONFIDENCE,
+    FAULT_REPEATED,
     FAULT_SHARE,
     FAULT_EXCLUDED,
-    FAULT_DECISIVE,
     FAULT_PHASE,
     GOES_WITH,
     DESCRIBED_SHARE,
