@@ -14,6 +14,7 @@ from math import inf, isfinite, nan
 
 import numpy as np
 
+from armid.consistency.possible import PossibleBodies
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run, each_run, information_of
@@ -39,6 +40,7 @@ from armid.identification.fault_answers import FaultAnswers
 from armid.identification.faults import Fault
 from armid.identification.freed_runs import Squares
 from armid.identification.imperfection_rows import RowNoise, reference_of
+from armid.identification.possible_errors import PossibleErrors
 from armid.identification.scan import LOOKED_AT, FreedRuns, Scanner, usual_rivals
 from armid.identification.sensors import Imperfections, Sized, corrected_runs
 from armid.identification.thresholds import FAR_APART, FAULT_PHASE, FAULT_REPEATED, FAULT_SHARE, ROBUST_CHANCE
@@ -94,6 +96,7 @@ def detect(
     clock_known: bool = False,
     in_newtons: bool = True,
     cutoff_hz: float | None = None,
+    bodies: PossibleBodies | None = None,
 ) -> Detection:
     """Answers for every candidate.
 
@@ -107,6 +110,7 @@ def detect(
         clock_known: whether recorded velocities have told the clock, and it is undone.
         in_newtons: whether torques are in units of torque, as currents are not.
         cutoff_hz: of the low-pass on torque; None for no filter.
+        bodies: how possible bodies are found, which must bear out what is decisive.
     """
     as_it_is = FreedRuns(train, base)
     reference = reference_of(train, as_it_is.estimate.standard, recorded_velocity=recorded_velocity)
@@ -128,6 +132,9 @@ def detect(
             delay=0.0 if cutoff_hz is None or not isfinite(cutoff_hz) else FAULT_PHASE.value / cutoff_hz,
             looked_at=len(candidates) + len(imperfections(robot, effects, reference, apart)),
         ),
+        possible=PossibleErrors(
+            robot=robot, base=base, bodies=bodies or PossibleBodies(), train=train, held_out=held_out
+        ),
         gains_known=gains_known,
         in_newtons=in_newtons,
     )
@@ -143,6 +150,7 @@ class _Search:
         train, held_out: candidates beside the rows of either motion.
         reference: of the recording as it is.
         answers: what is said of a candidate.
+        possible: what possible bodies say of a trial.
     """
 
     robot: Robot
@@ -150,6 +158,7 @@ class _Search:
     held_out: Scanner
     reference: ColumnReference
     answers: FaultAnswers
+    possible: PossibleErrors
     gains_known: bool
     in_newtons: bool
 
@@ -202,7 +211,7 @@ class _Search:
             after = self._held_out_error(trial)
             change, explains = float(np.exp(after - before)) - 1.0, 1.0 - left / energy
             pays = explains >= self._share * FAULT_SHARE.value and not change >= 0.0
-            if not (pays and own.whole(size).certain) or self._denied(trial):
+            if not (pays and own.whole(size).certain) or self._contradicted(trial, own.whole(size)):
                 refused.add(item)
                 continue
             record, noise, before = trial, quiet, after
@@ -277,7 +286,7 @@ class _Search:
             own = by_own_rows(left.whole(trial.sizes[-1].value), quiet)
             change = float(np.exp(self._held_out_error(trial) - before)) - 1.0
             beyond = abs(own.size) - own.half > own.item.tolerance
-            if beyond and own.certain and not change >= 0.0 and not self._denied(trial, alike):
+            if beyond and own.certain and not change >= 0.0 and not self._contradicted(trial, own, alike):
                 found = self.answers.found(own, explains=best.taken / energy, change=change)
                 out[best.item.family, best.item.joint] = found
         for other in seen:
@@ -417,6 +426,10 @@ class _Search:
             better = possible_size(item, together(item, size, left.size))
             trial = replace(trial, sizes=(*trial.sizes[:-1], Sized(item, better, nan)))
         return trial, noise, left
+
+    def _contradicted(self, trial: Imperfections, seen: Seen, rivals: Sequence[Imperfection] = ()) -> bool:
+        """Whether the held-out motion denies the last size of a trial, or possible bodies do not bear out a decisive one."""
+        return self._denied(trial, rivals) or (self.answers.large(seen) and not self.possible.bear_out(trial))
 
     def _denied(self, trial: Imperfections, rivals: Sequence[Imperfection] = ()) -> bool:
         """Whether the held-out motion, looked at by itself, rules out half of the last size of a trial.

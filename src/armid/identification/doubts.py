@@ -100,6 +100,7 @@ def suspected(
         clock_known=clock is not None,
         in_newtons=gains is not None or data.choice[0].channel(settings.effects.torques) is not Channel.CURRENT,
         cutoff_hz=data.conditioning.torque_cutoff or data.conditioning.cutoff,
+        bodies=settings.bodies,
     )
     told = (*told, *drive_gain_faults(gains))
     if found.undone is not None and found.undone.late:

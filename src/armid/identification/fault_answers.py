@@ -65,7 +65,7 @@ class FaultAnswers:
             explains: share of the squared error that goes away with it.
             change: relative change of the held-out error when it is undone.
         """
-        return self._fault(seen, Answer.FOUND, explains=explains, change=change, large=self._large(seen))
+        return self._fault(seen, Answer.FOUND, explains=explains, change=change, large=self.large(seen))
 
     def unless(self, fault: Fault, rivals: Sequence[Sized]) -> Fault:
         """A fault that was found, with what may be there in its place.
@@ -82,7 +82,7 @@ class FaultAnswers:
         words = f"{fault.words} (unless it is {names}, which explains as much)".lstrip()
         return replace(fault, words=words, large=fault.large and all(map(self._too_large, rivals)))
 
-    def _large(self, seen: Seen) -> bool:
+    def large(self, seen: Seen) -> bool:
         """Whether a candidate, if it is there, is too large for the recording to be used as it is."""
         nearest = Sized(seen.item, max(abs(seen.size) - seen.half, 0.0), 0.0)
         return self._too_large(nearest) and seen.beyond_chance(self.looked_at)

@@ -29,8 +29,9 @@ from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, each_run, information_of
 from armid.estimation.runs import lengths_of, thinned_runs
 from armid.identification.faults import Answer, Fault
-from armid.identification.fit import Fit, consistent_prior
+from armid.identification.fit import Fit
 from armid.identification.hypotheses import SIMPLEST, Hypothesis, Without, exchanges, not_tried, signs
+from armid.identification.possible_errors import channel_errors, possible_values
 from armid.identification.settings import Identification
 from armid.identification.thresholds import (
     GROWTH,
@@ -254,9 +255,7 @@ def _quick_score(information: Information, fit: Fit, limit: float, enough: Float
 
 def _rms(rows: Information, values: FloatArray, enough: FloatArray) -> FloatArray:
     """Root mean square error by channel, at least what is enough."""
-    return np.sqrt(
-        [max(c.error_energy(values) / max(c.count, 1.0), e**2) for c, e in zip(rows.channels, enough, strict=True)]
-    )
+    return np.maximum(channel_errors(rows, values), enough)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -279,14 +278,17 @@ class _Bodies:
         Raises:
             EstimationError: there are none.
         """
-        fit = self.fit
-        free = WeightedLeastSquares().fit(information, fit.estimate.base)
-        prior = consistent_prior(self.robot, information.parameters, information, free)
+        free = WeightedLeastSquares().fit(information, self.fit.estimate.base)
         # Rows were thinned out: fewer of them, each more independent.
-        share = information.count / max(fit.information.count, 1.0)
-        inflation = max(1.0, row_inflation(fit.information, fit.estimate) * share**0.5)
-        rows = information.weighted({name: 1.0 / (s * inflation) for name, s in free.sigma.items()})
-        return self.settings.bodies.values(rows, fit.consistent.units, prior)
+        share = information.count / max(self.fit.information.count, 1.0)
+        return possible_values(
+            self.robot,
+            information,
+            free,
+            inflation=max(1.0, row_inflation(self.fit.information, self.fit.estimate) * share**0.5),
+            units=self.fit.consistent.units,
+            bodies=self.settings.bodies,
+        )
 
     def errors(self, information: Information) -> FloatArray | None:
         """Error by channel of the best possible bodies on these rows, at least what is enough; None when there are none."""
