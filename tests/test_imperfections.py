@@ -131,7 +131,9 @@ def test_the_jacobian_of_the_prediction_is_that_of_finite_differences(name: str,
 
 
 @pytest.mark.parametrize("recorded_velocity", [False, True])
-@pytest.mark.parametrize("family", [Family.GAIN, Family.ZERO, Family.SCALE, Family.GEAR_RATIO, Family.CLOCK])
+@pytest.mark.parametrize(
+    "family", [Family.GAIN, Family.ZERO, Family.SCALE, Family.GEAR_RATIO, Family.CLOCK, Family.ECCENTRICITY]
+)
 def test_columns_are_what_undoing_takes_away(family: Family, recorded_velocity: bool) -> None:
     run, pi = a_run()
     reference = reference_of(run, pi, recorded_velocity=recorded_velocity)

@@ -18,6 +18,7 @@ from armid.identification.tolerances import ImperfectionTolerances
 from armid.logs import Channel, Log
 from armid.outcome import Verdict
 from armid.robot.load import load_robot
+from armid.rows.imperfections import Family
 from armid.simulation.variation import varied
 from support.identified import EFFECTS, log, urdf_file
 
@@ -71,7 +72,7 @@ def test_a_sensor_that_mixes_is_named_and_decisive(read: Read, name: str, size: 
     result = identified(read)
     fault = result.faults[name]
     assert fault.answer is Answer.FOUND
-    assert fault.estimate == pytest.approx(size, rel=0.1)
+    assert fault.estimate == pytest.approx(size, rel=0.2)  # a load gain is per largest load, known from misread torque
     assert result.verdict is Verdict.UNTRUSTED
 
 
@@ -79,6 +80,7 @@ def test_sound_sensors_are_said_not_to_mix() -> None:
     faults = identified(lambda _, torque: torque[:, WAIST]).faults
     assert not [f.name for f in faults if f.answer is Answer.FOUND]
     of_waist = {f.kind.split(" ")[0]: f.answer for f in faults if f.joint == "waist"}
-    assert all(of_waist[family.value] is Answer.EXCLUDED for family in MIXED)
+    # An upright axis has no weight that play could turn.
+    assert all(of_waist[family.value] is Answer.EXCLUDED for family in MIXED if family is not Family.PLAY)
     # The shoulder's torque has one sign: two gains by direction are one gain, and friction of the load is one by turning.
     assert faults["direction-gain of shoulder"].answer is Answer.UNDECIDABLE

@@ -27,10 +27,13 @@ SUSPECTED = (
     Family.TILT,
     Family.WEIGHT,
     Family.LENGTH,
+    Family.ECCENTRICITY,
     Family.DIRECTION_GAIN,
     Family.TURNING_GAIN,
     Family.LOAD_GAIN,
     Family.CROSSTALK,
+    Family.PLAY,
+    Family.HYSTERESIS,
     Family.DRIFT,
     Family.SLOW_DRIFT,
     Family.GAIN_DRIFT,
@@ -44,6 +47,9 @@ _LARGEST = 1000.0
 
 _LEAST = -0.9
 """The same by which it may read too little: what is left of less cannot be told from nothing, or from the opposite."""
+
+_MOST_ECCENTRIC = 0.5
+"""Of its radius, by which the disc of an encoder may sit off its axis."""
 
 _CHANNELS = 7.0
 """Of the arms that shares of the residual were set on: a fault of one joint of fourteen explains half as much of the whole."""
@@ -75,6 +81,9 @@ EXPERIMENTS = {
     Family.TURNING_GAIN: "turn the joint to and fro slowly under a weighed load, so that its torque takes both signs both ways",
     Family.LOAD_GAIN: "hold weighed loads, light and heavy, and compare the torque with them",
     Family.CROSSTALK: "brake this joint, load the other one by hand, and read the torque of this one",
+    Family.ECCENTRICITY: "turn the joint once round slowly beside a dial or a second encoder, or calibrate the arm",
+    Family.PLAY: "lock the drive, push the joint to and fro, and read its encoder",
+    Family.HYSTERESIS: "load the joint slowly by weights put on and taken off again, and compare its torque at the same load",
     Family.SPRING: "hold the joint still at both ends of its range, or take off cables and hoses",
 }
 """What would decide a fault of a family."""
@@ -140,9 +149,14 @@ def multiplies(item: Imperfection) -> bool:
 
 
 def possible_size(item: Imperfection, size: float) -> float:
-    """A size that can be undone: of weight no more than all of it is missing, of other shares a tenth is left."""
+    """A size that can be undone: of weight no more than all of it is missing, of other shares a tenth is left.
+
+    An encoder that is out of round still counts forward everywhere.
+    """
     if item.family is Family.WEIGHT:
         return min(max(size, 0.0), 1.0)
+    if item.family is Family.ECCENTRICITY:
+        return min(max(size, -_MOST_ECCENTRIC), _MOST_ECCENTRIC)
     return min(max(size, _LEAST), _LARGEST) if item.unit == "1" else size
 
 
@@ -173,9 +187,16 @@ def within_chance(left: float, rest: float) -> bool:
 
 _OF_POSITION = (Family.POSITION_SINE, Family.POSITION_COSINE)
 
-MIXED = (Family.DIRECTION_GAIN, Family.TURNING_GAIN, Family.LOAD_GAIN, Family.CROSSTALK)
-"""Families of torque sensors that read by direction, or what another joint carries: looked at beside gains and friction of the
-load, which are nearly the same where a torque has one sign, or two joints one axis."""
+MIXED = (
+    Family.DIRECTION_GAIN,
+    Family.TURNING_GAIN,
+    Family.LOAD_GAIN,
+    Family.CROSSTALK,
+    Family.PLAY,
+    Family.HYSTERESIS,
+)
+"""Families of sensors that read by direction or by load, or what another joint carries: looked at beside gains and friction of
+the load, which are nearly the same where a torque has one sign, or two joints one axis."""
 
 CHANGES = (Family.GAIN_DRIFT, Family.FRICTION_DRIFT)
 """Families of something that is another at the end of a recording than at its begin."""

@@ -8,7 +8,7 @@ does not deny.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf, isfinite, nan
 
@@ -52,6 +52,9 @@ from armid.rows.imperfections import ColumnReference, Family, Imperfection, impe
 _LIKE_MIXED = (Family.GAIN, Family.LOAD, Family.ASYMMETRIC, Family.SPRING)
 """What a sensor that reads by direction may be taken for, beside torque of the position: where torque is mostly friction it is
 friction that differs by direction, where a cable pulls it is the cable."""
+
+_UNEVEN = (Family.DIRECTION_GAIN, Family.TURNING_GAIN, Family.LOAD_GAIN)
+"""Gains of a sensor that are not one number; a gain that is one fits most of each of them."""
 
 _MOST_FAULTS = 4
 """That are looked for one after the other."""
@@ -141,6 +144,54 @@ def detect(
     return search.run(candidates)
 
 
+@dataclass(eq=False, kw_only=True)
+class _Course:
+    """How far a search has come.
+
+    Args:
+        candidates: looked at.
+        record, drifts: what the runs are freed from by now.
+        noise: of their rows.
+        held_out_error: logarithm of the error on held-out motion.
+        seen, energy: every candidate beside what is left, and the squared error of that.
+        found: with what is said of it.
+        unnamed: sizes of what was undone although it is ordinary, or not certain once everything is looked at again.
+        refused: what was tried since the last that was undone, and is not to be.
+        steady: joints whose torque seemed to change with time before another's was undone.
+        rivals: what explains as much as something found.
+        doubtful: found, beside such rivals.
+    """
+
+    candidates: Sequence[Imperfection]
+    record: Imperfections
+    noise: RowNoise
+    held_out_error: float
+    drifts: tuple[Sized, ...] = ()
+    seen: Sequence[Seen] = ()
+    energy: float = 0.0
+    found: dict[Imperfection, Fault] = field(default_factory=dict)
+    unnamed: dict[Imperfection, float] = field(default_factory=dict)
+    refused: set[Imperfection] = field(default_factory=set)
+    steady: set[int | None] = field(default_factory=set)
+    rivals: dict[Imperfection, Fault] = field(default_factory=dict)
+    doubtful: set[Imperfection] = field(default_factory=set)
+
+    @property
+    def open(self) -> list[Seen]:
+        """Candidates that may be next."""
+        done = {*self.found, *self.refused, *self.unnamed}
+        return [
+            seen
+            for seen in self.seen
+            if seen.item not in done and (seen.item.family not in DRIFTS or seen.item.joint not in self.steady)
+        ]
+
+    @property
+    def left_alone(self) -> set[Imperfection]:
+        """What was undone to look on, and is not to be undone in the result."""
+        return {*self.doubtful, *self.unnamed}
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Search:
     """One search.
@@ -164,93 +215,118 @@ class _Search:
 
     def run(self, candidates: Sequence[Imperfection]) -> Detection:
         """Faults one after the other, and what is left then."""
+        course = self._begun(candidates)
+        while len(course.found) + len(course.unnamed) < _MOST_FAULTS:
+            best = self._best(course.open, course.energy)
+            if not best:
+                break
+            take = self._take_drift if best[0].item.family in DRIFTS else self._take
+            take(course, best)
+        return self._ended(course)
+
+    def _begun(self, candidates: Sequence[Imperfection]) -> _Course:
         record = Imperfections(
             joints=tuple(self.answers.channels),
             names=tuple(self.train.runs[0].source.columns),
             reference=self.reference,
             moves=True,
         )
-        found: dict[Imperfection, Fault] = {}
-        drifts: tuple[Sized, ...] = ()
-        refused: set[Imperfection] = set()
-        needless: set[int | None] = set()
-        rivals: dict[Imperfection, Fault] = {}
-        doubtful: set[Imperfection] = set()
-        unnamed: dict[Imperfection, float] = {}
-        noise, before = self.train.freed(record).noise, self._held_out_error(record)
-        seen, energy = self._looked(record, drifts, candidates, noise)
-        while len(found) + len(unnamed) < _MOST_FAULTS:
-            open_ = [s for s in seen if s.item not in {*found, *refused, *unnamed}]
-            best = self._best([s for s in open_ if s.item.family not in DRIFTS or s.item.joint not in needless], energy)
-            if not best:
-                break
-            if best[0].item.family in DRIFTS:
-                seen_best = self._likeliest_drift(record, drifts, best, noise)
-                item = seen_best.item
-                steady, quiet, own = self._steadied(record, drifts, seen_best)
-                if not own.certain:
-                    refused.add(item)
-                    continue
-                found[item] = self.answers.found(own, explains=seen_best.taken / energy)
-                record, noise, drifts = steady, quiet, (*drifts, Sized(item, own.size, nan))
-                for other in self._needless(record, drifts):
-                    del found[other.item]
-                    needless.add(other.item.joint)
-                    drifts = tuple(drift for drift in drifts if drift is not other)
-                refused.clear()
-                seen, energy = self._looked(record, drifts, candidates, noise)
-                continue
-            refined = [self._refined(record, drifts, s, noise) for s in best if s.item.family not in DRIFTS]
-            costs = [(trial, rest + against(trial.sizes[-1])) for trial, rest in refined]
-            least = min(cost for _, cost in costs)
-            trial, *as_good = self._described([trial for trial, cost in costs if tied(energy, least, cost)], drifts)
-            as_good += [other for other, cost in costs if within_chance(least, cost) and other not in (trial, *as_good)]
-            left = min(rest for _, rest in refined)
-            trial, quiet, own = self._settled(trial, drifts)
-            item, size = trial.sizes[-1].item, trial.sizes[-1].value
-            after = self._held_out_error(trial)
-            change, explains = float(np.exp(after - before)) - 1.0, 1.0 - left / energy
-            pays = explains >= self._share * FAULT_SHARE.value and not change >= 0.0
-            if not (pays and own.whole(size).certain) or self._contradicted(trial, own.whole(size)):
-                refused.add(item)
-                continue
-            record, noise, before = trial, quiet, after
-            refused.clear()
-            seen, energy = self._looked(record, drifts, candidates, noise)
-            own = next(s for s in seen if s.item == item).whole(size)
-            if abs(size) <= item.tolerance or not own.certain:
-                unnamed[item] = size
-                continue
-            fault = self.answers.found(own, explains=explains, change=change)
-            others = [other.sizes[-1] for other in as_good]
-            found[item] = self.answers.unless(fault, others)
-            if others:
-                rivals |= {other.item: self.answers.rival(other, fault) for other in others}
-                doubtful.add(item)
-        told = (s.whole(unnamed[s.item]) if s.item in unnamed else s for s in seen if s.item not in found)
-        bound = (by_own_rows(s, noise) if s.item.family in CHANGES else s for s in told)
-        rest = [rivals.get(s.item) or self.answers.unfound(s, energy) for s in bound]
-        rest += self._mixed(record, drifts, noise, before)
+        course = _Course(
+            candidates=candidates,
+            record=record,
+            noise=self.train.freed(record).noise,
+            held_out_error=self._held_out_error(record),
+        )
+        self._look_again(course)
+        return course
+
+    def _take_drift(self, course: _Course, best: Sequence[Seen]) -> None:
+        """Undo what changes with time at the joint of the best, if that is certain."""
+        seen = self._likeliest_drift(course, best)
+        steady, quiet, own = self._steadied(course, seen)
+        if not own.certain:
+            course.refused.add(own.item)
+            return
+        course.found[own.item] = self.answers.found(own, explains=seen.taken / course.energy)
+        course.record, course.noise = steady, quiet
+        course.drifts = (*course.drifts, Sized(own.item, own.size, nan))
+        for other in self._needless(course):
+            del course.found[other.item]
+            course.steady.add(other.item.joint)
+            course.drifts = tuple(drift for drift in course.drifts if drift is not other)
+        self._look_again(course)
+
+    def _take(self, course: _Course, best: Sequence[Seen]) -> None:
+        """Undo the likeliest of these, if that is certain, pays on the held-out motion and nothing contradicts it."""
+        tried = [seen for seen in best if seen.item.family not in DRIFTS]
+        refined = [self._refined(course, seen) for seen in (*tried, *self._uneven(course, tried))]
+        trial, as_good = self._likeliest(course, refined)
+        trial, quiet, own = self._settled(trial, course.drifts)
+        item, size = trial.sizes[-1].item, trial.sizes[-1].value
+        after = self._held_out_error(trial)
+        change = float(np.exp(after - course.held_out_error)) - 1.0
+        explains = 1.0 - min(rest for _, rest in refined) / course.energy
+        pays = explains >= self._share * FAULT_SHARE.value and not change >= 0.0
+        if not (pays and own.whole(size).certain) or self._contradicted(trial, own.whole(size)):
+            course.refused.add(item)
+            return
+        course.record, course.noise, course.held_out_error = trial, quiet, after
+        if item not in course.candidates:
+            course.candidates = (*course.candidates, item)
+        self._look_again(course)
+        own = next(seen for seen in course.seen if seen.item == item).whole(size)
+        if abs(size) <= item.tolerance or not own.certain:
+            course.unnamed[item] = size
+            return
+        fault = self.answers.found(own, explains=explains, change=change)
+        course.found[item] = self.answers.unless(fault, as_good)
+        course.rivals |= {other.item: self.answers.rival(other, fault) for other in as_good}
+        if as_good:
+            course.doubtful.add(item)
+
+    def _uneven(self, course: _Course, tried: Sequence[Seen]) -> list[Seen]:
+        """Beside every gain among these, gains of its joint that are not one number, where they explain more beyond chance.
+
+        Of a joint whose torque has one sign a gain by that sign is the gain.
+        """
+        alone = {seen.item.joint: seen for seen in tried if seen.item.family is Family.GAIN}
+        if not alone:
+            return []
+        effects = torque_source(self.train.runs).effects
+        every = imperfections(self.robot, effects, course.record.reference, _UNEVEN)
+        open_ = [item for item in every if item.joint in alone and item not in course.candidates]
+        if not open_:
+            return []
+        seen, _ = self.train.scan(course.record, course.drifts, open_, course.noise, spreads=False)
+        return [s for s in seen if not within_chance(-s.taken, -alone[s.item.joint].taken)]
+
+    def _ended(self, course: _Course) -> Detection:
+        """Answers for everything, that was found or not."""
+        left = [seen for seen in course.seen if seen.item not in course.found]
+        told = [seen.whole(course.unnamed[seen.item]) if seen.item in course.unnamed else seen for seen in left]
+        bound = [by_own_rows(seen, course.noise) if seen.item.family in CHANGES else seen for seen in told]
+        rest = [course.rivals.get(seen.item) or self.answers.unfound(seen, course.energy) for seen in bound]
         # A length is undone in the description, and beside one that is wrong sensors are not what they seem.
-        another = any(item.family is Family.LENGTH for item in found)
-        certain = () if another else tuple(s for s in record.sizes if s.item not in {*doubtful, *unnamed})
-        undone = replace(record, sizes=certain) if certain else None
-        return Detection(faults=(*found.values(), *rest, *self._scale(record, drifts)), undone=undone)
+        another = any(item.family is Family.LENGTH for item in course.found)
+        certain = () if another else tuple(s for s in course.record.sizes if s.item not in course.left_alone)
+        return Detection(
+            faults=(*course.found.values(), *rest, *self._mixed(course), *self._scale(course.record, course.drifts)),
+            undone=replace(course.record, sizes=certain) if certain else None,
+        )
 
     @cached_property
     def _share(self) -> float:
         """Of the shares that a fault must explain: each channel is weighed by its noise, so that one of many holds little."""
         return share_of_channels(len(self.answers.channels))
 
-    def _looked(
-        self,
-        record: Imperfections,
-        drifts: Sequence[Sized],
-        candidates: Sequence[Imperfection],
-        noise: RowNoise,
-    ) -> tuple[list[Seen], float]:
-        """Every candidate alone, slow drifts of joints without a drift that was found among them; and the squared error."""
-        seen, energy = self.train.scan(record, drifts, candidates, noise)
+    def _look_again(self, course: _Course) -> None:
+        """Every candidate alone, slow drifts of joints without a drift that was found among them; what was refused is open."""
+        course.seen, course.energy = self._looked(course)
+        course.refused.clear()
+
+    def _looked(self, course: _Course) -> tuple[list[Seen], float]:
+        record, drifts, noise = course.record, course.drifts, course.noise
+        seen, energy = self.train.scan(record, drifts, course.candidates, noise)
         slow = wanders(
             self.robot,
             self.train.freed(record, drifts).runs,
@@ -264,61 +340,75 @@ class _Search:
         known = {drift.item.joint for drift in drifts if drift.item.family not in CHANGES}
         return [*seen, *(s for s in slow if s.item.family in CHANGES or s.item.joint not in known)], energy
 
-    def _mixed(
-        self, record: Imperfections, drifts: Sequence[Sized], noise: RowNoise, before: float
-    ) -> tuple[Fault, ...]:
-        """Sensors that read by direction or load, or what another joint carries, once all else is undone; one for each joint.
+    def _mixed(self, course: _Course) -> tuple[Fault, ...]:
+        """Sensors that read by direction or load, or what another joint carries, once all else is undone.
 
         Gains, friction that grows with the load and torque of the position look alike, and stand beside them; rows of a joint
-        count by how long its own residuals hold together. Found is the one that explains most, where its interval leaves what is
+        count by how long its own residuals hold together. Found is what explains most, where its interval leaves what is
         ordinary and it does so on other motion too.
         """
+        reference, drifts = course.record.reference, course.drifts
         effects = torque_source(self.train.runs).effects
-        alike = imperfections(self.robot, effects, record.reference, _LIKE_MIXED)
-        candidates = imperfections(self.robot, effects, record.reference, MIXED)
+        alike = imperfections(self.robot, effects, reference, _LIKE_MIXED)
+        every = imperfections(self.robot, effects, reference, MIXED)
+        candidates = [item for item in every if item not in course.candidates]
+        record, noise, before = course.record, course.noise, course.held_out_error
+        found: dict[Imperfection, Fault] = {}
+        refused: set[Imperfection] = set()
         seen, energy = self.train.scan(record, drifts, candidates, noise, alike)
-        seen = sorted(seen, key=lambda s: -s.taken)
-        out: dict[tuple[Family, int | None], Fault] = {}
-        for best in [s for s in seen if significant(s, energy, self._share)][:1]:
-            with_it = replace(record, sizes=(*record.sizes, Sized(best.item, best.size, nan)))
-            trial, quiet, _ = self._settled(with_it, drifts, alike)
-            (left,), _ = self.train.scan(trial, drifts, (best.item,), quiet, alike)
-            own = by_own_rows(left.whole(trial.sizes[-1].value), quiet)
-            change = float(np.exp(self._held_out_error(trial) - before)) - 1.0
-            beyond = abs(own.size) - own.half > own.item.tolerance
-            if beyond and own.certain and not change >= 0.0 and not self._contradicted(trial, own, alike):
-                found = self.answers.found(own, explains=best.taken / energy, change=change)
-                out[best.item.family, best.item.joint] = found
-        for other in seen:
-            out.setdefault(
-                (other.item.family, other.item.joint), self.answers.unfound(by_own_rows(other, noise), energy)
-            )
-        return tuple(out.values())
+        while len(found) + len(refused) < _REFINED:
+            worth = [s for s in seen if s.item not in {*found, *refused} and significant(s, energy, self._share)]
+            if not worth:
+                break
+            best = max(worth, key=lambda s: s.taken)
+            trial, quiet, own = self._mixing(course, record, best, alike)
+            after = self._held_out_error(trial)
+            change = float(np.exp(after - before)) - 1.0
+            beyond = own.certain and abs(own.size) - own.half > own.item.tolerance
+            if not beyond or change >= 0.0 or self._contradicted(trial, own, alike):
+                refused.add(best.item)
+                continue
+            found[best.item] = self.answers.found(own, explains=best.taken / energy, change=change)
+            record, noise, before = trial, quiet, after
+            seen, energy = self.train.scan(record, drifts, candidates, noise, alike)
+        rest: dict[tuple[Family, int | None, str], Fault] = {}
+        for other in sorted(seen, key=lambda s: -s.taken):
+            item = other.item
+            # Of crosstalk the one that explains most of a joint.
+            part = "" if item.family is Family.CROSSTALK else item.part
+            if item not in found:
+                unfound = self.answers.unfound(by_own_rows(other, noise), energy)
+                rest.setdefault((item.family, item.joint, part), unfound)
+        return (*found.values(), *rest.values())
 
-    def _likeliest_drift(
-        self, record: Imperfections, drifts: Sequence[Sized], best: Sequence[Seen], noise: RowNoise
-    ) -> Seen:
+    def _mixing(
+        self, course: _Course, record: Imperfections, seen: Seen, alike: Sequence[Imperfection]
+    ) -> tuple[Imperfections, RowNoise, Seen]:
+        """A record with one of these undone too, the noise of its rows, and what it is then."""
+        with_it = replace(record, sizes=(*record.sizes, Sized(seen.item, seen.size, nan)))
+        trial, quiet, _ = self._settled(with_it, course.drifts, alike)
+        (left,), _ = self.train.scan(trial, course.drifts, (seen.item,), quiet, alike)
+        return trial, quiet, by_own_rows(left.whole(trial.sizes[-1].value), quiet)
+
+    def _likeliest_drift(self, course: _Course, best: Sequence[Seen]) -> Seen:
         """Of those that change with time at the joint of the best, the one that leaves least once it is undone."""
         same = [s for s in best if s.item.family in DRIFTS and s.item.joint == best[0].item.joint]
         if len(same) == 1:
             return same[0]
 
         def left(seen: Seen) -> float:
-            with_it = (*drifts, Sized(seen.item, seen.size, nan))
-            steady, _ = self.train.fitted(record, with_it)
-            return self.train.scan(steady, with_it, (seen.item,), noise, spreads=False)[1]
+            with_it = (*course.drifts, Sized(seen.item, seen.size, nan))
+            steady, _ = self.train.fitted(course.record, with_it)
+            return self.train.scan(steady, with_it, (seen.item,), course.noise, spreads=False)[1]
 
         return min(same, key=left)
 
-    def _steadied(
-        self, record: Imperfections, drifts: Sequence[Sized], seen: Seen
-    ) -> tuple[Imperfections, RowNoise, Seen]:
+    def _steadied(self, course: _Course, seen: Seen) -> tuple[Imperfections, RowNoise, Seen]:
         """The record with the model that fits runs without this drift too, their noise, and the drift as that shows it."""
-        with_it = (*drifts, Sized(seen.item, seen.size, nan))
-        steady, quiet = self.train.fitted(record, with_it)
-        (left,), _ = self.train.scan(
-            steady, with_it, (seen.item,), quiet, self._beside_drift(seen.item, record.reference)
-        )
+        with_it = (*course.drifts, Sized(seen.item, seen.size, nan))
+        steady, quiet = self.train.fitted(course.record, with_it)
+        beside = self._beside_drift(seen.item, course.record.reference)
+        (left,), _ = self.train.scan(steady, with_it, (seen.item,), quiet, beside)
         own = replace(left, size=seen.size + left.size)
         if seen.item.family is Family.SLOW_DRIFT:
             return steady, quiet, beyond_choice(replace(own, spread=seen.spread, freedom=seen.freedom), quiet)
@@ -332,12 +422,12 @@ class _Search:
         rubbing = imperfections(self.robot, effects, reference, (Family.FRICTION_DRIFT,))
         return tuple(other for other in rubbing if other.joint == item.joint)
 
-    def _needless(self, record: Imperfections, drifts: Sequence[Sized]) -> list[Sized]:
+    def _needless(self, course: _Course) -> list[Sized]:
         """Drifts found earlier that the last one explains: a joint whose torque wanders bends the model of the others."""
         out = []
-        for drift in drifts[:-1]:
-            others = [d for d in drifts if d is not drift]
-            steady, quiet = self.train.fitted(record, others)
+        for drift in course.drifts[:-1]:
+            others = [d for d in course.drifts if d is not drift]
+            steady, quiet = self.train.fitted(course.record, others)
             (seen,), energy = self.train.scan(steady, others, (drift.item,), quiet, spreads=False)
             if not significant(seen, energy, self._share):
                 out.append(drift)
@@ -393,21 +483,30 @@ class _Search:
         ]
         return kept or order
 
-    def _refined(
-        self, record: Imperfections, drifts: Sequence[Sized], seen: Seen, noise: RowNoise
-    ) -> tuple[Imperfections, float]:
+    def _refined(self, course: _Course, seen: Seen) -> tuple[Imperfections, float]:
         """The record with this candidate undone exactly, and the squared error that is left."""
         size, item = seen.size, seen.item
-        energy, trial = inf, record
+        energy, trial = inf, course.record
         for _ in range(_STEPS):
-            with_it = (*record.sizes, Sized(item, possible_size(item, size), nan))
-            trial, _ = self.train.fitted(replace(trial, sizes=with_it), drifts)
-            scaled = _in_units_of(trial, record, noise)
-            (again,), energy = self.train.scan(trial, drifts, (item,), scaled, spreads=False)
+            with_it = (*course.record.sizes, Sized(item, possible_size(item, size), nan))
+            trial, _ = self.train.fitted(replace(trial, sizes=with_it), course.drifts)
+            scaled = _in_units_of(trial, course.record, course.noise)
+            (again,), energy = self.train.scan(trial, course.drifts, (item,), scaled, spreads=False)
             if not isfinite(again.deviation) or abs(again.size) < _SETTLED * max(abs(size), item.tolerance):
                 break
             size = together(item, possible_size(item, size), again.size)
         return trial, energy
+
+    def _likeliest(
+        self, course: _Course, refined: Sequence[tuple[Imperfections, float]]
+    ) -> tuple[Imperfections, list[Sized]]:
+        """Of candidates undone, with what each leaves, the one to believe in, and those that explain as much."""
+        costs = [(trial, rest + against(trial.sizes[-1])) for trial, rest in refined]
+        least = min(cost for _, cost in costs)
+        equal = [trial for trial, cost in costs if tied(course.energy, least, cost)]
+        trial, *as_good = self._described(equal, course.drifts)
+        as_good += [other for other, cost in costs if within_chance(least, cost) and other not in (trial, *as_good)]
+        return trial, [other.sizes[-1] for other in as_good]
 
     def _settled(
         self, trial: Imperfections, drifts: Sequence[Sized], rivals: Sequence[Imperfection] = ()

@@ -16,10 +16,10 @@ from armid.estimation.run import Run
 from armid.estimation.runs import changed_runs
 from armid.kernels.evaluate import residuals
 from armid.page import Table
-from armid.rows.imperfections import KINDS, ColumnReference, Columns, Family, Imperfection, Motion
+from armid.rows.imperfections import COSINE, KINDS, SINE, ColumnReference, Columns, Family, Imperfection, Motion
 from armid.signals.spline import CubicSpline
 
-_EXACT = (Family.GAIN, Family.ZERO, Family.SCALE, Family.GEAR_RATIO, Family.CLOCK)
+_EXACT = (Family.GAIN, Family.ZERO, Family.SCALE, Family.GEAR_RATIO, Family.CLOCK, Family.ECCENTRICITY)
 """Families undone exactly; the others are subtracted as columns times sizes, delays of faults apart."""
 
 DELAYS = (Family.DELAY, Family.COMMON_DELAY)
@@ -137,9 +137,10 @@ class Imperfections:
     def __bool__(self) -> bool:
         return bool(self.sizes or self.before)
 
-    def size(self, family: Family, joint: int | None = None) -> float:
-        """Of one imperfection; zero when it is not there."""
-        return sum(s.value for s in self.sizes if s.item.family is family and s.item.joint == joint)
+    def size(self, family: Family, joint: int | None = None, part: str | None = None) -> float:
+        """Of one imperfection, or of all its parts; zero when it is not there."""
+        own = (s for s in self.sizes if s.item.family is family and s.item.joint == joint)
+        return sum(s.value for s in own if part is None or s.item.part == part)
 
     def per_joint(self, family: Family) -> FloatArray:
         """Sizes of a family, shape [n_joints]."""
@@ -189,6 +190,10 @@ class Imperfections:
         inputs[:, :n] = (inputs[:, :n] - zero) / (1.0 + scale)
         inputs[:, n : 2 * n] *= slower[0] / (1.0 + scale)
         inputs[:, 2 * n : 3 * n] *= slower[1] / (1.0 + scale)
+        for j in range(n):
+            sine, cosine = (self.size(Family.ECCENTRICITY, j, part) for part in (SINE, COSINE))
+            if sine or cosine:
+                inputs[:, j : 3 * n : n] = _round(inputs[:, j : 3 * n : n], sine, cosine)
         back = (1.0 + gain) * (np.array(run.torque_scale) if run.torque_scale else 1.0)
         scale_back = tuple(back.tolist()) if np.any(back != 1.0) else ()
         moved = replace(run, inputs=inputs, y=run.y / (1.0 + gain), torque_scale=scale_back)
@@ -308,6 +313,25 @@ class Imperfections:
             moves=bool(values.get("moves", False)),
         )
 
+
+def _round(read: FloatArray, sine: float, cosine: float) -> FloatArray:
+    """Angle, velocity and acceleration as a disc without eccentricity would have them, shape [n, 3].
+
+    The angle q is read as q + s sin(q) + c cos(q); a few steps of Newton's method undo that.
+    """
+    angle, velocity, acceleration = read.T
+    q = angle
+    for _ in range(_NEWTON_STEPS):
+        error = sine * np.sin(q) + cosine * np.cos(q)
+        q = q - (q + error - angle) / (1.0 + sine * np.cos(q) - cosine * np.sin(q))
+    stretch = 1.0 + sine * np.cos(q) - cosine * np.sin(q)
+    qd = velocity / stretch
+    qdd = (acceleration + (sine * np.sin(q) + cosine * np.cos(q)) * qd**2) / stretch
+    return np.column_stack([q, qd, qdd])
+
+
+_NEWTON_STEPS = 5
+"""Each doubles the digits; two from a degree."""
 
 _PEOPLE = {"1": (100.0, "%"), "rad": (180.0 / np.pi, "deg"), "s": (1e3, "ms"), "m": (1e3, "mm")}
 """Units in which people say sizes."""

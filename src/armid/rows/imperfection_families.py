@@ -54,6 +54,12 @@ class Family(StrEnum):
     """Torque gain at the joint's largest load beyond that near zero, a share, per joint: a sensor that saturates softly."""
     CROSSTALK = "crosstalk"
     """Share of another joint's torque that a joint's sensor reads beside its own."""
+    ECCENTRICITY = "eccentricity"
+    """Encoder whose disc or magnet sits off its axis: angle read too large by this times the sine, or the cosine, of it [rad]."""
+    PLAY = "play"
+    """Width of the play behind which an encoder is dragged along [rad or m], per joint."""
+    HYSTERESIS = "hysteresis"
+    """Width of the loop between rising and falling torque [N m or N], per joint."""
     SPRING = "spring"
     """Torque per angle that pulls a joint back [N m/rad or N/m]: a cable, a balancer, a hose."""
     ASYMMETRIC = "asymmetric"
@@ -117,6 +123,11 @@ KINDS: dict[Family, FamilyKind] = {
     Family.TURNING_GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=False, recurs=False),
     Family.LOAD_GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=True, recurs=False),
     Family.CROSSTALK: FamilyKind(tolerance=0.02, unit="1", sensors=True, aliases=True, recurs=False),
+    Family.ECCENTRICITY: FamilyKind(
+        tolerance=float(np.radians(0.5)), unit="rad", sensors=True, aliases=True, recurs=False
+    ),
+    Family.PLAY: FamilyKind(tolerance=float(np.radians(0.3)), unit="rad", sensors=True, aliases=False, recurs=False),
+    Family.HYSTERESIS: FamilyKind(tolerance=0.05, unit="torque", sensors=True, aliases=False, recurs=False),
     Family.SPRING: FamilyKind(tolerance=0.05, unit="stiffness", sensors=False, aliases=True, recurs=False),
     Family.ASYMMETRIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
     Family.QUADRATIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
@@ -130,15 +141,18 @@ KINDS: dict[Family, FamilyKind] = {
     Family.ROTOR: FamilyKind(tolerance=0.05, unit="kg m^2", sensors=False, aliases=True),
 }
 """Base tolerances: what data sheets and calibrated cells have. A torque sensor is good to a few per cent, an encoder is homed to
-a degree, a bus is late by a few milliseconds, lengths of a
+a degree and true to half of one, a bus is late by a few milliseconds, lengths of a
 description are those of the drawing; shapes of friction are a few per cent of the torque."""
+
+SINE, COSINE = "sine", "cosine"
+"""Parts of a wave of the angle."""
 
 STRIBECK_SCALES = (0.03, 0.1, 0.3)
 """Shares of a joint's largest speed at which the hump near standstill has decayed; which one, the data decide."""
 
 
-_PRISMATIC_ZERO = 0.001
-"""[m]: a linear axis is homed to a millimetre."""
+_PRISMATIC = {Family.ZERO: 0.001, Family.PLAY: 0.0003}
+"""[m]: a linear axis is homed to a millimetre, and has a third of one of play."""
 
 _DRAWN = 0.001
 """[m]: descriptions are rounded to millimetres; of a short way that is more than its share."""
@@ -266,6 +280,13 @@ def _of_family(family: Family, robot: Robot, reference: ColumnReference) -> list
         ]
     if family is Family.CROSSTALK:
         return _crosstalk(robot, reference)
+    if family is Family.ECCENTRICITY:
+        return [
+            Imperfection(family=family, joint=j, part=part, unit=kind.unit, tolerance=kind.tolerance)
+            for j, joint in enumerate(robot.joints)
+            if joint.kind is JointKind.REVOLUTE
+            for part in (SINE, COSINE)
+        ]
     out: list[Imperfection] = []
     for j, joint in enumerate(robot.joints):
         prismatic = joint.kind is JointKind.PRISMATIC
@@ -275,8 +296,8 @@ def _of_family(family: Family, robot: Robot, reference: ColumnReference) -> list
             unit, tolerance = force, kind.tolerance * float(reference.size[j])
         elif kind.unit == "stiffness":
             unit, tolerance = f"{force}/{'m' if prismatic else 'rad'}", kind.tolerance * float(reference.size[j])
-        elif family is Family.ZERO and prismatic:
-            unit, tolerance = "m", _PRISMATIC_ZERO
+        elif prismatic and family in _PRISMATIC:
+            unit, tolerance = "m", _PRISMATIC[family]
         elif family is Family.ROTOR:
             unit = "kg" if prismatic else "kg m^2"
             tolerance = kind.tolerance * float(reference.size[j]) / max(float(reference.acceleration[j]), 1e-12)

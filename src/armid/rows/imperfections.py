@@ -27,7 +27,9 @@ from armid.parameters.space import OwnerKind, Parameter, named_parameters
 from armid.robot.robot import Robot
 from armid.rows.gravity import GravityRows
 from armid.rows.imperfection_families import (
+    COSINE,
     KINDS,
+    SINE,
     STRIBECK_SCALES,
     ColumnReference,
     Family,
@@ -37,7 +39,9 @@ from armid.rows.imperfection_families import (
 from armid.rows.lengths import LengthColumns, half_way, length_torque
 
 __all__ = [
+    "COSINE",
     "KINDS",
+    "SINE",
     "STRIBECK_SCALES",
     "ColumnReference",
     "Columns",
@@ -98,6 +102,8 @@ class Columns:
             Family.WEIGHT: self._weight,
             Family.REVERSAL: self._turned_late,
             Family.LENGTH: self._length,
+            Family.ECCENTRICITY: self._eccentricity,
+            Family.PLAY: self._play,
         }
 
     def of(self, wanted: Sequence[Imperfection]) -> FloatArray:
@@ -174,7 +180,7 @@ class Columns:
         return self._friction[j, within]
 
     def _mixed(self, item: Imperfection, j: int) -> FloatArray:
-        """What a sensor reads whose gain is not one number: by sign, way of turning or load, or that feels another joint."""
+        """What a sensor reads whose gain is not one number (by sign, turning, load, past), or that feels another joint."""
         torque = self.torque[:: self._m.every]
         own = torque[:, j if item.other is None else item.other]
         match item.family:
@@ -184,6 +190,8 @@ class Columns:
                 return np.asarray(0.5 * self._direction[:, j] * own)
             case Family.LOAD_GAIN:
                 return np.asarray(own * np.abs(own) / max(self._r.load[j], 1e-12))
+            case Family.HYSTERESIS:
+                return -0.5 * np.sign(self._rate_of_change(self.torque[:, j]))[:: self._m.every]
             case _:
                 return np.asarray(own)
 
@@ -196,7 +204,7 @@ class Columns:
                 return -self._rate_of_change(self.torque[:, j])[:: self._m.every]
             case Family.DRIFT | Family.SLOW_DRIFT | Family.GAIN_DRIFT | Family.FRICTION_DRIFT:
                 return self._changing(item, j)
-            case Family.DIRECTION_GAIN | Family.TURNING_GAIN | Family.LOAD_GAIN | Family.CROSSTALK:
+            case Family.DIRECTION_GAIN | Family.TURNING_GAIN | Family.LOAD_GAIN | Family.CROSSTALK | Family.HYSTERESIS:
                 return self._mixed(item, j)
             case Family.SPRING:
                 return self._x[:, j]
@@ -264,6 +272,20 @@ class Columns:
     def _scale(self, item: Imperfection) -> FloatArray:
         places = [order * self._n + int(item.joint or 0) for order in range(3)]
         return -np.einsum("nck,nk->nc", self._jacobian[:, :, places], self._x[:, places])
+
+    def _eccentricity(self, item: Imperfection) -> FloatArray:
+        """An angle read as q + s w(q), with a velocity and an acceleration to match."""
+        j = int(item.joint or 0)
+        places = [order * self._n + j for order in range(3)]
+        q, qd, qdd = self._x[:, places].T
+        wave, slope = (np.sin(q), np.cos(q)) if item.part == SINE else (np.cos(q), -np.sin(q))
+        error = np.column_stack([wave, slope * qd, slope * qdd - wave * qd**2])
+        return -np.einsum("nck,nk->nc", self._jacobian[:, :, places], error)
+
+    def _play(self, item: Imperfection) -> FloatArray:
+        """An angle read half the play behind where the joint is, on either way."""
+        j = int(item.joint or 0)
+        return 0.5 * self._jacobian[:, :, j] * self._direction[:, j, np.newaxis]
 
     def _gear_ratio(self, item: Imperfection) -> FloatArray:
         """Torque multiplied, the angle divided: that much gain, and as much less scale."""
