@@ -9,6 +9,7 @@ Run: python -m bench faults [--quick] [--results FILE] [--only WORD] [--sample N
      python -m bench faults --kind "length described too long" [--only WORD]    # one kind in its own sizes
      python -m bench faults --kind "torque late, heavy joint, ms" --sizes 5,15,40,100 [--only WORD]    # or in any
      python -m bench faults --clean [N]    # N (200) simulated logs in which nothing is wrong, of as many arms as are at hand
+     python -m bench faults --windows [--only WORD]    # parts of recordings in which nothing is known to be wrong
 """
 
 from __future__ import annotations
@@ -39,9 +40,12 @@ from armid.motions.trapezoid import random_waypoints
 from armid.notes import Severity
 from armid.outcome import Verdict
 from armid.robot.robot import Robot
+from armid.rows.imperfections import Family
 from armid.rows.lengths import with_way
 from bench.clean_logs import case_of, report_clean
 from bench.clean_logs import outcome_of as clean_outcome
+from bench.clean_windows import outcome_of as window_outcome
+from bench.clean_windows import report_windows, windows
 from bench.measure import table
 from bench.planted_faults import (
     LENGTH,
@@ -92,7 +96,8 @@ class Sought:
         joints: one of which must be named with it; empty for the whole arm.
         amount: its size in the unit of its fault; NaN for what has none.
         change: of the joint's torque over that torque, root mean square: what may be left unexplained; NaN when not known.
-        added: the same change [N m or N]; what may be its offset.
+        added: the same change [N m or N]; what may be its offset, or half the width of its hysteresis.
+        sized: kinds of faults whose size the amount is; empty for all.
     """
 
     words: tuple[str, ...] = ()
@@ -100,10 +105,12 @@ class Sought:
     amount: float = nan
     change: float = nan
     added: float = nan
+    sized: tuple[str, ...] = ()
 
     def size_as(self, kind: str) -> float:
         """Its size in the unit of a fault of this kind."""
-        return {UNEXPLAINED: self.change, OFFSET: self.added}.get(kind, self.amount)
+        known = {UNEXPLAINED: self.change, OFFSET: self.added, Family.HYSTERESIS.value: 2.0 * self.added}
+        return known.get(kind, nan if self.sized and kind not in self.sized else self.amount)
 
     def names(self, word: str, joint: str | None, every: Sequence[str]) -> bool:
         """Whether a kind or code, said of a joint or of something else, names it."""
@@ -246,11 +253,21 @@ RECORDINGS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...], dict[str, Any
 }
 """Robot, training and other logs by mapping, and the words of docs/real-robots.md."""
 
+FURTHER: dict[str, tuple[str, tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
+    "xmate7pro-3": (
+        "xmate7pro-robot.yaml",
+        ("xmate7pro-3-periods-1",),
+        ("xmate7pro-3-periods-2",),
+        {"friction": "viscous,coulomb", "rotor_inertia": True},
+    ),
+}
+"""The same of recordings that only windows are cut from."""
+
 
 def recorded(name: str) -> Cell | None:
     """A recording, or None where it is not at hand."""
     data = Path(os.environ.get("ARMID_DATA", Path(__file__).parents[2] / "shared" / "data"))
-    robot, train, test, words = RECORDINGS[name]
+    robot, train, test, words = (RECORDINGS | FURTHER)[name]
     if not (data / "dynamics").is_dir():
         return None
     os.environ.setdefault("ARMID_DATA", str(data))
@@ -283,7 +300,7 @@ _TRAINED = 0.6
 def sought_in(kind: Kind, size: float, log: Log, *, share: float = 1.0) -> Sought:
     """How a fault planted in a log should be named, when this share of the log is learnt from."""
     amount = nan if kind.amount is None else kind.amount(size) * (share if kind.grows else 1.0)
-    return Sought(words=kind.words, joints=kind.joints(log, size), amount=amount)
+    return Sought(words=kind.words, joints=kind.joints(log, size), amount=amount, sized=kind.sized)
 
 
 def _planted(cell: Cell, plants: Sequence[tuple[Kind, float]]) -> Callable[[], Outcome]:
@@ -394,6 +411,21 @@ def clean_study(options: Sequence[str]) -> None:
     report_clean([done[number] for number in range(count)])
 
 
+def windows_study(options: Sequence[str]) -> None:
+    """Parts of clean recordings, one after the other; goes on from its results file."""
+    path = Path(_option(options, "--results", "faults-windows.jsonl"))
+    lines = path.read_text().splitlines() if path.exists() else []
+    done = {record["case"]: record for record in map(json.loads, lines)}
+    for name in RECORDINGS | FURTHER:
+        if _option(options, "--only", "") in name and (cell := recorded(name)) is not None:
+            for window in windows(name, cell.robot, cell.train, cell.test, cell.words):
+                if window.name not in done:
+                    done[window.name] = window_outcome(window)
+                    with path.open("a") as file:
+                        file.write(json.dumps(done[window.name]) + "\n")
+    report_windows(list(done.values()))
+
+
 def sampled(every: Sequence[Case], count: int, seed: int = 0) -> list[Case]:
     """The clean case, and so many of the others drawn by chance, in their order; all of them when none are asked for."""
     if not count:
@@ -408,6 +440,9 @@ def main(options: Sequence[str] = ()) -> None:
         return
     if "--clean" in options:
         clean_study(options)
+        return
+    if "--windows" in options:
+        windows_study(options)
         return
     quick = "--quick" in options
     path = Path(_option(options, "--results", "faults-quick.jsonl" if quick else "faults.jsonl"))

@@ -34,6 +34,7 @@ class Kind:
         where: the joint it is planted in, which must be named too.
         next_too: whether the joint after that may be named as well: the two were exchanged.
         amount: its size in the unit of the fault that names it; None for what has no size.
+        sized: of the words those whose size that is; empty for all.
         grows: whether it grows along a log, so that a part of the log has a part of it.
     """
 
@@ -44,6 +45,7 @@ class Kind:
     where: Where = lambda log, size: None
     next_too: bool = False
     amount: Callable[[float], float] | None = None
+    sized: tuple[str, ...] = ()
     grows: bool = False
 
     def plant(self, log: Log, size: float) -> Log:

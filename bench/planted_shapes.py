@@ -138,6 +138,7 @@ def _two_gains(log: Log, gain: float, joint: int | None) -> Log:
 
 _LATE = ("delay", "common-delay", "torque-lag")
 _LEFT = ("unexplained torque",)
+_ROUND = ("eccentricity sine", "eccentricity cosine")
 
 SHAPES: tuple[Kind, ...] = (
     Kind(
@@ -166,8 +167,10 @@ SHAPES: tuple[Kind, ...] = (
         name="torque late and early by turns, heavy joint, ms",
         sizes=(5, 15, 40),
         change=_late_by_turns,
-        words=(*_LATE, *_LEFT),
+        words=("jitter", *_LATE, *_LEFT),
         where=heavy,
+        amount=lambda milliseconds: 1e-3 * milliseconds / 2.0**0.5,
+        sized=("jitter",),
     ),
     Kind(
         name="torque sensor off its zero, heavy joint, share of torque",
@@ -201,8 +204,10 @@ SHAPES: tuple[Kind, ...] = (
         name="encoder out of round, joint 2, share of radius",
         sizes=(0.02, 0.06, 0.15),
         change=_out_of_round,
-        words=("scale", "zero", "spring", "position torque", *_LEFT),
+        words=(*_ROUND, "scale", "zero", "spring", "position torque", *_LEFT),
         where=second,
+        amount=lambda size: size,
+        sized=_ROUND[:1],
     ),
     Kind(
         name="play of the encoder, joint 2, rad",
@@ -210,8 +215,10 @@ SHAPES: tuple[Kind, ...] = (
         change=lambda log, play, joint: each_column(
             log, (Channel.POSITION,), lambda x: followed(x[:, 0], play)[:, np.newaxis], joint
         ),
-        words=("zero", *_LATE, "frozen", "velocity-inconsistent", *_LEFT),
+        words=("play", "zero", *_LATE, "frozen", "velocity-inconsistent", *_LEFT),
         where=second,
+        amount=lambda width: width,
+        sized=("play",),
     ),
     Kind(
         name="hysteresis of the torque, heavy joint, share of torque",
@@ -219,7 +226,7 @@ SHAPES: tuple[Kind, ...] = (
         change=lambda log, share, joint: each_column(
             log, TORQUES, lambda x: followed(x[:, 0], share * float(np.nanstd(x)))[:, np.newaxis], joint
         ),
-        words=(*_LATE, "direction-gain", "turning-gain", *_LEFT),
+        words=("hysteresis", *_LATE, "direction-gain", "turning-gain", *_LEFT),
         where=heavy,
     ),
     Kind(

@@ -40,6 +40,7 @@ from armid.identification.settings import Identification, Method
 from armid.identification.thresholds import TURNED
 from armid.identification.torque_offsets import offset_faults
 from armid.identification.unexplained import unexplained_faults
+from armid.identification.unsteady import jitter_faults
 from armid.logs.log import Channel, Log
 from armid.logs.recording import Recording, open_recording
 from armid.notes import Note, Severity
@@ -284,11 +285,13 @@ def _judged(
 
 
 def _bounded(robot: Robot, data: Data, fit: Fit, result: Result) -> Iterator[Fault]:
-    """What is in the model as it is, or left over by it: constant torque, and what nothing explains."""
+    """What is in the model as it is, or left over by it: constant torque, what nothing explains, delays that come and go."""
     if result.evidence is None:
         return
     yield from offset_faults(robot, fit.estimate, result.evidence.train)
-    yield from unexplained_faults(result.joints, result.evidence, data.train, data.held_out, fit.consistent.values)
+    standard = fit.consistent.values
+    yield from unexplained_faults(result.joints, result.evidence, data.train, data.held_out, standard)
+    yield from jitter_faults(data.held_out, standard)
 
 
 def levelled(robot: Robot, data: Data, settings: Identification) -> tuple[Robot, Data]:

@@ -1,0 +1,139 @@
+"""Encoders out of round or with play, torque with hysteresis, delays that come and go: named with size, or bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from math import isnan, nan
+
+import numpy as np
+import pytest
+
+from armid.arrays import FloatArray
+from armid.identification.faults import Answer, Fault
+from armid.identification.pipeline import run_identification
+from armid.identification.result import Result
+from armid.identification.settings import Identification
+from armid.identification.unsteady import KIND as JITTER
+from armid.logs import Channel, Log
+from armid.outcome import Verdict
+from armid.robot.load import load_robot
+from armid.simulation.variation import varied
+from support.identified import EFFECTS, log, urdf_file
+
+SHOULDER = 1
+Channels = dict[Channel, FloatArray]
+Spoil = Callable[[Channels, FloatArray], None]
+"""Changes channels of a log, given its stamps."""
+
+
+@cache
+def clean(seed: int) -> Log:
+    robot = load_robot(str(urdf_file()))
+    return log(robot, varied(robot, 0.2, np.random.default_rng(1)), seed=seed)
+
+
+def identified(spoil: Spoil) -> Result:
+    def recorded(seed: int) -> Log:
+        own = clean(seed)
+        channels = {channel: np.array(values) for channel, values in own.channels.items()}
+        spoil(channels, np.asarray(own.time))
+        return replace(own, channels=channels, notes=())
+
+    settings = Identification(effects=EFFECTS, sensitivity=False)
+    return run_identification(load_robot(str(urdf_file())), [recorded(3)], [recorded(5)], settings)
+
+
+def dragged(values: FloatArray, width: float) -> FloatArray:
+    """What follows behind a play of this width."""
+    out, at = np.array(values), values[0]
+    for k, value in enumerate(values):
+        at = min(max(at, value - 0.5 * width), value + 0.5 * width)
+        out[k] = at
+    return out
+
+
+def late_by_turns(seconds: float) -> Spoil:
+    """Torque of the shoulder late and early by turns, by so much in the mean square, a wave a second."""
+
+    def spoil(channels: Channels, t: FloatArray) -> None:
+        when = t - 2.0**0.5 * seconds * np.sin(2.0 * np.pi * t)
+        torque = channels[Channel.LINK_TORQUE]
+        torque[:, SHOULDER] = np.interp(when, t, torque[:, SHOULDER])
+
+    return spoil
+
+
+def out_of_round(size: float) -> Spoil:
+    def spoil(channels: Channels, _: FloatArray) -> None:
+        q = np.array(channels[Channel.POSITION][:, SHOULDER])
+        channels[Channel.POSITION][:, SHOULDER] = q + size * np.sin(q)
+        if Channel.VELOCITY in channels:
+            channels[Channel.VELOCITY][:, SHOULDER] *= 1.0 + size * np.cos(q)
+
+    return spoil
+
+
+def with_play(width: float) -> Spoil:
+    def spoil(channels: Channels, _: FloatArray) -> None:
+        channels[Channel.POSITION][:, SHOULDER] = dragged(channels[Channel.POSITION][:, SHOULDER], width)
+
+    return spoil
+
+
+def with_hysteresis(share: float) -> Spoil:
+    def spoil(channels: Channels, _: FloatArray) -> None:
+        torque = channels[Channel.LINK_TORQUE]
+        torque[:, SHOULDER] = dragged(torque[:, SHOULDER], share * float(np.std(torque[:, SHOULDER])))
+
+    return spoil
+
+
+def sound(_: Channels, __: FloatArray) -> None:
+    pass
+
+
+def of_shoulder(result: Result, kind: str) -> Fault:
+    return next(f for f in result.faults if f.kind == kind and f.joint == "shoulder")
+
+
+@cache
+def of_sound() -> Result:
+    return identified(sound)
+
+
+@pytest.mark.parametrize("kind", ["eccentricity sine", "eccentricity cosine", "play", "hysteresis", JITTER])
+def test_sound_sensors_are_bounded(kind: str) -> None:
+    assert of_sound().verdict is Verdict.TRUSTED
+    fault = of_shoulder(of_sound(), kind)
+    assert fault.answer is Answer.EXCLUDED
+    assert fault.low <= 0.0 <= fault.high
+
+
+def test_an_encoder_out_of_round_is_named_with_its_size_and_decisive() -> None:
+    result = identified(out_of_round(0.1))
+    fault = of_shoulder(result, "eccentricity sine")
+    assert fault.answer is Answer.FOUND
+    assert fault.low < 0.1 < fault.high
+    assert fault.high - fault.low < 0.01
+    assert result.verdict is Verdict.UNTRUSTED
+
+
+@pytest.mark.parametrize(
+    ("spoil", "kind", "size"), [(with_play(0.03), "play", 0.03), (with_hysteresis(0.4), "hysteresis", nan)]
+)
+def test_what_follows_behind_is_said_with_a_size(spoil: Spoil, kind: str, size: float) -> None:
+    """Derived velocities and friction at reversals feel it as well: its column is not all of it, and it is said, not named."""
+    fault = of_shoulder(identified(spoil), kind)
+    assert fault.answer is Answer.UNDECIDABLE
+    assert fault.low > fault.tolerance
+    assert isnan(size) or fault.low < size < fault.high
+
+
+@pytest.mark.parametrize("seconds", [0.002, 0.004, 0.010])
+def test_a_delay_that_comes_and_goes_is_within_its_interval(seconds: float) -> None:
+    before, fault = of_shoulder(of_sound(), JITTER), of_shoulder(identified(late_by_turns(seconds)), JITTER)
+    assert fault.low < seconds < fault.high
+    assert fault.high > before.high
+    assert (fault.answer is Answer.UNDECIDABLE) == (seconds > 0.006)
