@@ -33,7 +33,16 @@ from armid.logs.conditioning import Conditioning, condition
 from armid.parameters.effects import Effects, TorqueSide
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
-from armid.rows.imperfections import KINDS, ColumnReference, Columns, Family, Imperfection, imperfections, level_axes
+from armid.rows.imperfections import (
+    KINDS,
+    SINE,
+    ColumnReference,
+    Columns,
+    Family,
+    Imperfection,
+    imperfections,
+    level_axes,
+)
 from armid.rows.torque import TorqueRows
 from armid.simulation.variation import varied
 from support.identified import EFFECTS, log, urdf_file
@@ -650,6 +659,28 @@ def test_a_delay_of_a_sensor_file_moves_the_recorded_torque(tmp_path) -> None:
     moved = read_sensors(path, run.source.robot).corrected(replace(run, y=y))  # type: ignore[attr-defined]
     np.testing.assert_allclose(moved.y[5:-5, 0], np.sin(t[5:-5] + 0.01), atol=1e-4)
     np.testing.assert_array_equal(moved.y[:, 1], y[:, 1])
+
+
+def test_an_encoder_out_of_round_in_a_sensor_file_is_made_round(tmp_path) -> None:
+    run, pi = a_run()
+    robot, n = run.source.robot, len(run.channels)  # type: ignore[attr-defined]
+    item = Imperfection(family=Family.ECCENTRICITY, joint=1, part=SINE, unit="rad", tolerance=0.01)
+    found = Imperfections(
+        joints=run.channels, sizes=(Sized(item, 0.1, 0.01),), names=run.source.columns, reference=reference_of(run, pi)
+    )
+    q, qd, qdd = np.array(run.inputs[:, 1 : 3 * n : n]).T
+    read = np.array(run.inputs)
+    read[:, 1 : 3 * n : n] = np.column_stack(
+        [
+            q + 0.1 * np.sin(q),
+            qd * (1.0 + 0.1 * np.cos(q)),
+            qdd * (1.0 + 0.1 * np.cos(q)) - 0.1 * np.sin(q) * qd**2,
+        ]
+    )
+    path = tmp_path / "sensors.yaml"
+    path.write_text(sensor_text(found))
+    again = read_sensors(path, robot).corrected(replace(run, inputs=read))
+    np.testing.assert_allclose(again.inputs[:, : 3 * n], run.inputs[:, : 3 * n], atol=1e-9)
 
 
 @pytest.mark.parametrize("late", [-0.1, 0.004, 0.25])

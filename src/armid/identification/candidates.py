@@ -252,8 +252,9 @@ def undoing_words(item: Imperfection, size: float, joints: Sequence[str]) -> str
             return in_mapping(f"position, velocity and {torque}", "gear_ratio", name, f"{1.0 / (1.0 + size):.4g}")
         case Family.ZERO:
             return in_mapping("position", "offset", name, f"{-size:.4g}")
-        case Family.DELAY:
-            return f"sensors: FILE, and in FILE schema: {SCHEMA} and joints: {{{name}: {{delay: {size:.4g}}}}}"
+        case Family.DELAY | Family.ECCENTRICITY:
+            word = f"{item.family.value}_{item.part}" if item.part else item.family.value
+            return f"sensors: FILE, and in FILE schema: {SCHEMA} and joints: {{{name}: {{{word}: {size:.4g}}}}}"
         case Family.COMMON_DELAY:
             return f"--torque-delay-ms {1e3 * size:.3g}"
         case Family.TILT:

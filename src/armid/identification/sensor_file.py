@@ -2,7 +2,7 @@
 
     schema: armid.sensors/1
     joints:
-      joint1: {gain: 0.02, gain_interval: [0.01, 0.03], delay: 0.001, ..., zero: ..., scale: ...}
+      joint1: {gain: 0.02, gain_interval: [0.01, 0.03], delay: 0.001, ..., zero: ..., scale: ..., eccentricity_sine: ...}
     clock: {value: 0.0, interval: [-0.001, 0.001]}
 
 Sizes are errors of the recording, as in `armid.rows.imperfections`: a gain of 0.02 recorded 1.02 times the torque.
@@ -24,25 +24,36 @@ from armid.estimation.estimate import NORMAL_95
 from armid.identification.sensors import Imperfections, Sized
 from armid.logs.recording import Recording
 from armid.robot.robot import Robot
-from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection
+from armid.rows.imperfections import COSINE, KINDS, SINE, ColumnReference, Family, Imperfection
 
 SCHEMA = "armid.sensors/1"
 _WHAT = "a sensor file, sensors.yaml in the --out of armid identify"
-_OF_JOINTS = (Family.GAIN, Family.DELAY, Family.ZERO, Family.SCALE)
-"""What a joint has; the clock is the recording's."""
+_OF_JOINTS = {
+    (Family.GAIN, ""): "gain",
+    (Family.DELAY, ""): "delay",
+    (Family.ZERO, ""): "zero",
+    (Family.SCALE, ""): "scale",
+    (Family.ECCENTRICITY, SINE): "eccentricity_sine",
+    (Family.ECCENTRICITY, COSINE): "eccentricity_cosine",
+}
+"""What a joint has, family and part, with the words for it; the clock is the recording's."""
 _NOTHING = 0.0, 0.0
 """Size and deviation of what is not there."""
 _WRITTEN = 1e-5
 """Relative: to which sizes in a file are those of the result that wrote it."""
 
 
-def sensor_sizes(found: Imperfections) -> dict[tuple[Family, int | None], tuple[float, float]]:
+SensorSizes = dict[tuple[Family, str, int | None], tuple[float, float]]
+"""Size and standard deviation by family, part and joint."""
+
+
+def sensor_sizes(found: Imperfections) -> SensorSizes:
     """Size and standard deviation of everything about the sensors, corrections in a row taken together."""
-    out: dict[tuple[Family, int | None], tuple[float, float]] = {}
+    out: SensorSizes = {}
     step: Imperfections | None = found
     while step is not None:
         for sized in _of_sensors(step.sizes):
-            key = sized.item.family, sized.item.joint
+            key = sized.item.family, sized.item.part, sized.item.joint
             value, deviation = out.get(key, (0.0, 0.0))
             own = sized.standard_deviation if isfinite(sized.standard_deviation) else 0.0
             share = sized.item.unit == "1"
@@ -60,7 +71,7 @@ def _of_sensors(sizes: Sequence[Sized]) -> Iterator[Sized]:
             inverse = 1.0 / (1.0 + sized.value)
             deviation = sized.standard_deviation * inverse**2
             yield Sized(replace(sized.item, family=Family.SCALE), inverse - 1.0, deviation)
-        elif sized.item.family in (*_OF_JOINTS, Family.CLOCK):
+        elif sized.item.family is Family.CLOCK or (sized.item.family, sized.item.part) in _OF_JOINTS:
             yield sized
 
 
@@ -71,21 +82,21 @@ def sensor_text(found: Imperfections) -> str:
         return ""
     lines = [
         f"schema: {SCHEMA}",
-        "# errors of the recording: gain, scale and clock as shares, zero in rad or m, delay in s",
+        "# errors of the recording: gain, scale and clock as shares, zero in rad or m, eccentricity in rad, delay in s",
     ]
-    if any(joint is not None for _, joint in sizes):
+    if any(joint is not None for _, _, joint in sizes):
         lines.append("joints:")
     for j, name in enumerate(found.joints):
         parts = []
-        for family in _OF_JOINTS:
-            if (family, j) in sizes:
-                value, s = sizes[family, j]
+        for (family, part), word in _OF_JOINTS.items():
+            if (family, part, j) in sizes:
+                value, s = sizes[family, part, j]
                 interval = f"[{value - NORMAL_95 * s:.6g}, {value + NORMAL_95 * s:.6g}]"
-                parts.append(f"{family.value}: {value:.6g}, {family.value}_interval: {interval}")
+                parts.append(f"{word}: {value:.6g}, {word}_interval: {interval}")
         if parts:
             lines.append(f"  {name}: {{{', '.join(parts)}}}")
-    if (Family.CLOCK, None) in sizes:
-        value, s = sizes[Family.CLOCK, None]
+    if (Family.CLOCK, "", None) in sizes:
+        value, s = sizes[Family.CLOCK, "", None]
         lines.append(
             f"clock: {{value: {value:.6g}, interval: [{value - NORMAL_95 * s:.6g}, {value + NORMAL_95 * s:.6g}]}}"
         )
@@ -112,10 +123,10 @@ def read_sensors(path: str | Path, robot: Robot) -> Imperfections:
     for name, values in joints.items():
         if name not in robot.joint_names:
             raise UnknownNameError(f"joint in {path}", str(name), robot.joint_names)
-        for family in _OF_JOINTS:
-            if isinstance(values, dict) and family.value in values:
-                value = _number(path, f"{family.value} of {name}", values[family.value])
-                sizes.append(_sized(family, robot.joint_names.index(name), value))
+        for (family, part), word in _OF_JOINTS.items():
+            if isinstance(values, dict) and word in values:
+                value = _number(path, f"{word} of {name}", values[word])
+                sizes.append(_sized(family, robot.joint_names.index(name), value, part))
     clock = document.get("clock")
     if isinstance(clock, dict):
         sizes.append(_sized(Family.CLOCK, None, _number(path, "value of clock", clock.get("value"))))
@@ -189,10 +200,11 @@ def _number(path: str | Path, what: str, value: Any) -> float:
     return float(value)
 
 
-def _sized(family: Family, joint: int | None, value: float) -> Sized:
+def _sized(family: Family, joint: int | None, value: float, part: str = "") -> Sized:
     kind = KINDS[family]
     if kind.unit == "1" and value <= -1.0:
         raise InputError(
             f"{family.value} in a sensor file", f"{value}", "expected a share of the true value: more than -1"
         )
-    return Sized(Imperfection(family=family, joint=joint, unit=kind.unit, tolerance=kind.tolerance), value, nan)
+    item = Imperfection(family=family, joint=joint, part=part, unit=kind.unit, tolerance=kind.tolerance)
+    return Sized(item, value, nan)

@@ -43,7 +43,7 @@ def clock_of_logs(robot: Robot, logs: Sequence[Log], undone: Imperfections | Non
     values, deviations = np.array(found).T
     if np.ptp(values) > KINDS[Family.CLOCK].tolerance:
         return None
-    known = sensor_sizes(undone).get((Family.CLOCK, None), (0.0, 0.0))[0] if undone else 0.0
+    known = sensor_sizes(undone).get((Family.CLOCK, "", None), (0.0, 0.0))[0] if undone else 0.0
     left = (1.0 + float(np.mean(values))) / (1.0 + known) - 1.0
     kind = KINDS[Family.CLOCK]
     item = Imperfection(family=Family.CLOCK, joint=None, unit=kind.unit, tolerance=kind.tolerance)
