@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -30,16 +31,21 @@ def clean(seed: int) -> Log:
     return log(load_robot(str(urdf_file())), trusted().robot, seed=seed)
 
 
-def identified(added: Callable[[FloatArray], FloatArray]) -> Result:
-    """The arm with something added to the elbow's torque: so many of its standard deviations, by the elbow's angle."""
+TRAINING, HELD_OUT = 3, 5
+
+
+def identified(
+    added: Callable[[FloatArray], FloatArray], *, joint: int = ELBOW, to: tuple[int, ...] = (TRAINING, HELD_OUT)
+) -> Result:
+    """The arm with something added to a joint's torque: so many of its standard deviations, by the joint's angle."""
     robot = load_robot(str(urdf_file()))
     logs = []
-    for seed in (3, 5):
+    for seed in (TRAINING, HELD_OUT):
         one = clean(seed)
         channels = {channel: np.array(values) for channel, values in one.channels.items()}
-        for channel in (c for c in channels if c.is_torque):
-            torque = channels[channel][:, ELBOW]
-            channels[channel][:, ELBOW] = torque + np.std(torque) * added(one[Channel.POSITION][:, ELBOW])
+        for channel in (c for c in channels if c.is_torque and seed in to):
+            torque = channels[channel][:, joint]
+            channels[channel][:, joint] = torque + np.std(torque) * added(one[Channel.POSITION][:, joint])
         logs.append(check_log(replace(one, channels=channels, notes=()), robot))
     return run_identification(robot, logs[:1], logs[1:], Identification(effects=EFFECTS, sensitivity=False))
 
@@ -71,6 +77,23 @@ def test_a_small_ripple_is_listed_while_other_motion_repeats_it_and_within_its_b
     assert "goes with its position" in small.experiment
     assert least.answer is Answer.EXCLUDED
     assert least.bound > 0.005
+
+
+def test_a_ripple_finer_than_the_samples_in_its_waves_is_listed_with_its_number_of_waves() -> None:
+    found = answers(identified(lambda q: 0.1 * np.sin(40.0 * q), joint=1), "unexplained torque")["shoulder"]
+    assert found.answer is Answer.UNDECIDABLE
+    assert re.search(r"in (39\.[5-9]\d*|40(\.\d*)?) waves a turn", found.experiment), found.experiment
+
+
+def test_what_grew_from_training_to_held_out_motion_is_listed_though_it_is_small() -> None:
+    rng = np.random.default_rng(2)
+    found = answers(
+        identified(lambda q: 0.06 * np.cumsum(rng.normal(size=len(q))) / len(q) ** 0.5, joint=1, to=(HELD_OUT,)),
+        "unexplained torque",
+    )["shoulder"]
+    assert found.estimate < found.tolerance
+    assert found.answer is Answer.UNDECIDABLE
+    assert "times that of the training motion" in found.experiment
 
 
 @pytest.mark.parametrize("size", [-1.0, 1.0])

@@ -7,9 +7,10 @@ softly, one that holds its values) is left over all the same, so one row for eve
 
 the noise known from the spectrum of the raw torque. What bodies or friction have taken up is not in it.
 
-Where it is more than negligible, it is held against what a joint does: the mean residual by position, by speed, by acceleration
-and by torque, learnt from the training motion and tried on the held-out one, where chance explains nothing. What goes with one of
-them is listed however little it is; the rest where it is more than ordinary.
+Where it is more than negligible, it is held against what a joint does: waves of its position, the mean residual by position, by
+speed, by acceleration and by torque, learnt from the training motion and tried on the held-out one, where chance explains
+nothing. What goes with one of them is listed however little it is; the rest where it is more than ordinary, or much more than on
+the training motion.
 """
 
 from __future__ import annotations
@@ -28,7 +29,14 @@ from armid.estimation.runs import lengths_of
 from armid.identification.evidence import Evidence
 from armid.identification.faults import Answer, Fault
 from armid.identification.held_out import JudgedJoint, judged_joints
-from armid.identification.thresholds import FAULT_EXCLUDED, FLOOR_RATIO, GOES_WITH, NEGLIGIBLE, NEGLIGIBLE_ERROR
+from armid.identification.thresholds import (
+    FAULT_EXCLUDED,
+    FLOOR_RATIO,
+    GOES_WITH,
+    GROWTH,
+    NEGLIGIBLE,
+    NEGLIGIBLE_ERROR,
+)
 from armid.identification.torque_error import JointErrors
 
 KIND = "unexplained torque"
@@ -42,17 +50,40 @@ _FEWEST = 30
 _MOST_BINS = 400
 """Over the range of a training motion."""
 
+_FEWEST_WAVES = 2.0
+"""Of a ripple over the range of a training motion; what has fewer is weight, a spring or a cable."""
+
+_WAVE_SAMPLES = 4.0
+"""In a wave, at the joint's middling speed, that show it."""
+
+_MOST_WAVES = 500
+"""Ripples that are tried; of a motion with more samples than can be told apart every so many are left out."""
+
+_SCANNED = 2000
+"""Samples that choose among them."""
+
 _NOISY = "may be noise of its sensor: move it faster, or record longer"
 
-_EXPERIMENTS = {
-    "position": "goes with its position: ripple of a gear or a sensor, an encoder that is not round; turn this joint alone, "
-    "slowly to and fro, and look at its torque over the angle",
-    "speed": "goes with its speed: another shape of friction (--friction with asymmetric or stribeck), or play",
-    "acceleration": "goes with its acceleration: inertia of a rotor (--rotor-inertia), or torque that is late",
-    "torque": "goes with its torque: a sensor that is not linear, or saturates; hold weighed loads in several poses",
-    "": "goes with neither its position, speed, acceleration nor torque: look at it over time (armid report), and at its sensor",
-}
-"""By what the joint does: what it may be, and what would tell."""
+_GREW = (
+    "what changes with time (friction that warms up, a sensor that drifts), another load, or motion beyond that of the training; "
+    "exchange the two recordings"
+)
+
+_GOES_WITH = (
+    "goes with its position: ripple of a gear or a sensor, an encoder that is not round; turn this joint alone, slowly to and "
+    "fro, and look at its torque over the angle",
+    "goes with its speed: another shape of friction (--friction with asymmetric or stribeck), or play",
+    "goes with its acceleration: inertia of a rotor (--rotor-inertia), or torque that is late",
+    "goes with its torque: a sensor that is not linear, or saturates; hold weighed loads in several poses",
+)
+"""By position, speed, acceleration and torque of the joint: what it may be, and what would tell."""
+
+_IN_WAVES = (
+    "goes with its position, in {number:.3g} waves a turn (of 2 pi rad or m): ripple of a gear, a motor or a sensor; turn this "
+    "joint alone, slowly to and fro, and look at its torque over the angle"
+)
+
+_WITH_NOTHING = "goes with neither its position, speed, acceleration nor torque: look at it over time and at its sensor"
 
 
 def unexplained_faults(
@@ -90,6 +121,7 @@ class _Left:
         name: of the joint.
         low, middle, high: with as much noise as there may be, as is likely, and none.
         tolerance: up to which it is ordinary.
+        growth: from the training motion to the held-out motion.
     """
 
     name: str
@@ -97,6 +129,7 @@ class _Left:
     middle: float
     high: float
     tolerance: float
+    growth: float
 
     @staticmethod
     def of(joint: JudgedJoint) -> _Left:
@@ -109,12 +142,18 @@ class _Left:
             middle=beyond(joint.noise),
             high=beyond(0.0),
             tolerance=NEGLIGIBLE.value * joint.limit,
+            growth=joint.error / max(joint.train, 1e-300),
         )
 
     @property
     def open(self) -> bool:
         """Whether it is beyond what is ordinary, or may be twice that."""
         return self.low > self.tolerance or self.high > FAULT_EXCLUDED.value * self.tolerance
+
+    @property
+    def grew(self) -> bool:
+        """Whether it is beyond noise, and far more than on the training motion."""
+        return self.low > NEGLIGIBLE_ERROR.value and self.growth > GROWTH.value
 
     @property
     def asks(self) -> bool:
@@ -125,13 +164,11 @@ class _Left:
         """As a row of what could be wrong.
 
         Args:
-            driver: what the joint does that it goes with; none.
+            driver: what it goes with, in words; nothing.
             share: of its square that goes with it, on held-out motion.
         """
-        part = f"{100 * share:.0f} % of its square " if driver else ""
         # What other motion repeats is neither noise nor chance, however little it is: bodies have taken up another part of it.
-        open_ = self.open or bool(driver)
-        named = self.low > self.tolerance or bool(driver)
+        open_ = self.open or self.grew or bool(driver)
         return Fault(
             kind=KIND,
             joint=self.name,
@@ -143,18 +180,82 @@ class _Left:
             tolerance=self.tolerance,
             answer=Answer.UNDECIDABLE if open_ else Answer.EXCLUDED,
             explains=share,
-            experiment=(f"{part}{_EXPERIMENTS[driver]}" if named else _NOISY) if open_ else "",
+            experiment=self._experiment(driver, share) if open_ else "",
         )
+
+    def _experiment(self, driver: str, share: float) -> str:
+        """What it may be, and what would tell."""
+        if driver:
+            return f"{100 * share:.0f} % of its square {driver}"
+        if self.grew:
+            return f"{self.growth:.1f} times that of the training motion: {_GREW}"
+        return _WITH_NOTHING if self.low > self.tolerance else _NOISY
 
 
 def _driver(learnt: FloatArray, tried: FloatArray, channel: int) -> tuple[str, float]:
-    """What of a joint's doing explains most of its residual, if any explains enough, and which share of its square."""
-    words = [word for word in _EXPERIMENTS if word]
-    shares = [
-        _explained(learnt[channel, k], tried[channel, k], learnt[channel, -1], tried[channel, -1]) for k in range(4)
-    ]
-    best = int(np.argmax(shares))
-    return (words[best], shares[best]) if shares[best] > GOES_WITH.value else ("", 0.0)
+    """What of a joint's doing explains most of its residual, in words, if any explains enough; which share of its square."""
+    (*doing, residual), (*there, other) = learnt[channel], tried[channel]
+    shares = {
+        words: _explained(one, another, residual, other)
+        for words, one, another in zip(_GOES_WITH, doing, there, strict=True)
+    }
+    number, share = _rippled(doing[0], there[0], residual, other)
+    shares[_IN_WAVES.format(number=number)] = share
+    best = max(shares, key=lambda words: shares[words])
+    return (best, shares[best]) if shares[best] > GOES_WITH.value else ("", 0.0)
+
+
+def _rippled(learnt: FloatArray, tried: FloatArray, residual: FloatArray, other: FloatArray) -> tuple[float, float]:
+    """How many waves of the position there are in 2 pi radians or metres, and their share of a held-out residual's squares.
+
+    Of the waves that the training motion shows, the one that explains most of its residual. Bins would need hundreds of samples
+    in every one of its waves; a wave has three numbers.
+
+    Args:
+        learnt, tried: position in either motion.
+        residual, other: in the same samples.
+    """
+    steps = np.abs(np.diff(learnt))
+    reach, step = float(np.ptp(learnt)), float(np.median(steps)) if len(steps) else 0.0
+    if not (step > 0.0 and np.any(residual) and np.any(other)):
+        return 0.0, 0.0
+    least, most = 2.0 * np.pi * _FEWEST_WAVES / reach, 2.0 * np.pi / (_WAVE_SAMPLES * step)
+    count = min(_MOST_WAVES, int((most - least) * reach / np.pi))
+    if count < 1:
+        return 0.0, 0.0
+    few = slice(None, None, max(1, len(learnt) // _SCANNED))
+    waves = [_Wave.through(k, learnt[few], residual[few]) for k in np.linspace(least, most, count)]
+    best = max(waves, key=lambda wave: wave.explains)
+    left = other - best.at(tried)
+    return best.number, max(1.0 - float(np.sum(left**2) / np.sum(other**2)), 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wave:
+    """A wave of the position.
+
+    Args:
+        number: of waves in 2 pi radians or metres.
+        sine, cosine: its parts.
+        explains: square that it takes away of the residual it was put through.
+    """
+
+    number: float
+    sine: float
+    cosine: float
+    explains: float
+
+    @staticmethod
+    def through(number: float, position: FloatArray, residual: FloatArray) -> _Wave:
+        """By least squares."""
+        parts = np.column_stack([np.sin(number * position), np.cos(number * position)])
+        told = parts.T @ residual
+        sine, cosine = np.linalg.lstsq(parts.T @ parts, told, rcond=None)[0]
+        return _Wave(number=number, sine=sine, cosine=cosine, explains=float(told @ [sine, cosine]))
+
+    def at(self, position: FloatArray) -> FloatArray:
+        """Torque."""
+        return self.sine * np.sin(self.number * position) + self.cosine * np.cos(self.number * position)
 
 
 def _explained(learnt: FloatArray, tried: FloatArray, residual: FloatArray, other: FloatArray) -> float:
