@@ -294,7 +294,8 @@ class _Search:
             return []
         effects = torque_source(self.train.runs).effects
         every = imperfections(self.robot, effects, course.record.reference, _UNEVEN)
-        open_ = [item for item in every if item.joint in alone and item not in course.candidates]
+        known = {*course.candidates, *course.refused}
+        open_ = [item for item in every if item.joint in alone and item not in known]
         if not open_:
             return []
         seen, _ = self.train.scan(course.record, course.drifts, open_, course.noise, spreads=False)

@@ -66,18 +66,28 @@ def paired_torque(
 
 
 def suspected(
-    robot: Robot, data: Data, settings: Identification, gains: DriveGains | None
+    robot: Robot, data: Data, settings: Identification, gains: DriveGains | None, *, shaped: Data | None = None
 ) -> tuple[Data, tuple[Fault, ...]]:
     """What could be wrong with the recordings; with `correct` the runs are freed from what was found.
 
     Whatever the method of the estimate, faults are looked for by least squares, beside what an earlier result knows of sensors.
+
+    Args:
+        robot, settings: as elsewhere.
+        data: with linear friction.
+        gains: of the drives, when currents were measured.
+        shaped: with the shapes of friction asked for, beside which faults are then looked for: friction that the model knows
+            is not to be taken for a sensor.
     """
     if settings.effects.torques is TorqueSide.BOTH:
         return data, faults_of_both_sides(robot, data, settings, gains, lambda d, s: suspected(robot, d, s, None)[1])
     if settings.effects.torques not in _ONE_SIDE:
         return data, not_looked_for("identify from one side of the drives (--torques link or motor)")
     known = None if settings.prior is None else settings.prior.imperfections
-    looked = turning_at_once(robot, data, settings.effects.linear, gains)
+    if shaped is None:
+        looked = turning_at_once(robot, data, settings.effects.linear, gains)
+    else:
+        looked = turning_at_once(robot, shaped, settings.effects, gains)
     looked = looked if known is None else freed(looked, known)
     recorded = data.conditioning.velocity is VelocitySource.MEASURED
     clock = stamped_clock(robot, data.recordings[0], looked.imperfections)
@@ -106,7 +116,8 @@ def suspected(
     if found.undone is not None and found.undone.late:
         turning = freed(on_time, without_delays(found.undone))
         late = turned_on_time(robot, on_time, settings, gains, found.undone)
-        found = confirmed(found, turning.train, late.train, base)
+        linear = base if shaped is None else _determined(turning)
+        found = found if linear is None else confirmed(found, turning.train, late.train, linear)
     if not settings.correct:
         return data, (*told, *found.faults)
     if found.undone is not None and found.undone.late:

@@ -113,7 +113,7 @@ def mistakes(
         quick = [(_quick_score(few.told(m), fit, limit, bodies.enough), m) for m in tried]
         near = sorted((item for item in quick if item[0] < limit), key=lambda item: item[0])[:_MOST_COMPARED]
         found = ((m, bodies.errors(without.told(m))) for _, m in near)
-        scores = [_Score(m, own, other, rows) for m, other in found if other is not None]
+        scores = [_Score(mistake=m, own=own, other=other, rows=rows) for m, other in found if other is not None]
         return [replace(s, repeated=_repeated(s, bodies, without, recorded.held_out)) if s.found else s for s in scores]
 
     answers = (*_answers(scored(signs(robot), without, log(TIED.value))), *not_tried(robot))
@@ -122,7 +122,7 @@ def mistakes(
     return (*_answers(scored(exchanges(robot), Without(thinned_runs(recorded.train, _FEW)), 0.0)), *answers)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Score:
     """A hypothesis beside the recording as it is.
 

@@ -194,10 +194,12 @@ def _estimated(
     progress: Progress,
 ) -> _Estimated:
     """Faults looked for, imperfections weighed or friction shaped, and the fit to what is left."""
-    progress("what could be wrong")
     if settings.effects.shapes:
-        _, suspects = suspected(robot, data, replace(settings, correct=False), gains)
-        return replace(_with_shapes(robot, data, settings, gains, progress, aids), suspects=suspects)
+        estimated = _with_shapes(robot, data, settings, gains, progress, aids)
+        progress("what could be wrong")
+        _, suspects = suspected(robot, data, replace(settings, correct=False), gains, shaped=estimated.data)
+        return replace(estimated, suspects=suspects)
+    progress("what could be wrong")
     recorded, suspects = suspected(robot, data, settings, gains)
     seen = Looked(train=looked_at(recorded.train), held_out=looked_at(recorded.held_out))
     progress("imperfections")

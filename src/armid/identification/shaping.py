@@ -112,10 +112,15 @@ def _freed(runs: Sequence[Run], data: Data) -> Sequence[Run]:
 
 def _start_of(data: Data, effects: Effects, plain: Fit) -> Shapes:
     """Where the search starts. Presliding as found with linear friction stays only where it has nothing to do with the shape."""
-    n = len(data.presliding)
-    presliding = (0.0,) * n if effects.has_scale else data.presliding
-    widths = () if effects.has_scale else data.shapes.widths
+    n, turns = len(data.presliding), _turns(effects)
+    presliding = (0.0,) * n if turns else data.presliding
+    widths = () if turns else data.shapes.widths
     return Shapes(presliding, (), rigid_part(plain.estimate) if effects.load else None, widths)
+
+
+def _turns(effects: Effects) -> bool:
+    """Whether a shape acts where friction turns around: near standstill, or where another drive turns."""
+    return effects.has_scale or effects.coupled
 
 
 def searched(build: Build, start: Shapes, effects: Effects, *, presliding: bool) -> ShapeFit:
@@ -124,7 +129,7 @@ def searched(build: Build, start: Shapes, effects: Effects, *, presliding: bool)
     A smooth sign and a contact that slips over a distance describe the same thing: with the former the latter is not looked for.
     """
     first = FrictionSearch().fit(build, start)
-    if effects.smooth or not (presliding and effects.has_scale):
+    if effects.smooth or not (presliding and _turns(effects)):
         return first
     distances = _presliding_with(build, first.shapes, first.estimate.base)
     if not any(distances):

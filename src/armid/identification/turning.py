@@ -145,7 +145,7 @@ def turning_at_once(robot: Robot, data: Data, effects: Effects, gains: DriveGain
     """
     if not any((*data.shapes.presliding, *data.shapes.widths)):
         return data
-    shapes = Shapes((0.0,) * robot.n_joints)
+    shapes = replace(data.shapes, presliding=(0.0,) * robot.n_joints, widths=())
     maker = RunMaker(
         robot=robot, effects=effects, shapes=shapes, conditioning=data.conditioning, gains=gain_values(gains)
     )
