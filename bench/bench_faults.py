@@ -280,6 +280,7 @@ RECORDINGS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...], dict[str, Any
         {"torques": "motor", "payload": "both"},
     ),
     "med7": ("dynamics/med7/med7dock.urdf", ("med7",), (), {}),
+    "kr300": ("../robots/kr300.yaml", ("kr300-A",), ("kr300-B",), {"torques": "motor"}),
 }
 """Robot, training and other logs by mapping, and the words of docs/real-robots.md."""
 

@@ -169,6 +169,51 @@ def test_friction_of_a_joint_that_two_drives_move_is_told_from_that_of_the_drive
         assert found["standard_deviation"] < 0.1
 
 
+def faulty(place: Path, shape: str, column: str, change) -> list[Path]:
+    """Both logs of a shape with one column changed."""
+    paths = []
+    for k in (1, 2):
+        table = np.genfromtxt(place / f"{shape}{k}.csv", delimiter=",", names=True)
+        table[column] = change(table["time"], table[column])
+        paths.append(place / f"faulty{k}.csv")
+        np.savetxt(paths[-1], np.array(table.tolist()), delimiter=",", header=",".join(table.dtype.names), comments="")
+    return paths
+
+
+def faults_beside(place: Path, shape: str, column: str, change, *words: str, code: int = 3) -> tuple[dict, dict]:
+    """The answer to a log with a fault and these shapes of friction, and what was found by kind and joint."""
+    first, second = faulty(place, shape, column, change)
+    args = ("--friction", f"{LINEAR},{shape}", "--out", place / "faulty", "--json", *words)
+    report = run("identify", place / "elbow.yaml", first, "--validate", second, *args, code=code)
+    return report, {(f["fault"], f["subject"]): f for f in report["faults"] if f["answer"] == "found"}
+
+
+@pytest.mark.parametrize("shape", ["load", "stribeck"])
+def test_a_gain_is_found_beside_the_friction_asked_for(place, shape):
+    report, found = faults_beside(place, shape, "tau_elbow", lambda t, x: 1.3 * x)
+    assert set(found) == {("gain", "elbow")}
+    assert abs(found["gain", "elbow"]["estimate"] - 0.3) < 0.01
+    assert report["verdict"] == "untrusted"
+
+
+def test_late_torque_is_undone_beside_the_friction_asked_for(place, identified):
+    late = ("tau_elbow", lambda t, x: np.interp(t - 0.01, t, x))
+    _, found = faults_beside(place, "load", *late)
+    assert set(found) == {("delay", "elbow")}
+    report, found = faults_beside(place, "load", *late, "--correct", code=0)
+    assert found["delay", "elbow"]["corrected"]
+    assert report["verdict"] == "trusted"
+    clean = identified["load"][0]["friction"]["joints"]
+    for joint in report["friction"]["joints"]:
+        own = next(j for j in clean if j["name"] == joint["name"])
+        assert abs(joint["coulomb_load"]["value"] - own["coulomb_load"]["value"]) < 0.002
+
+
+def test_a_turned_joint_is_found_beside_the_friction_asked_for(place):
+    _, found = faults_beside(place, "stribeck", "q_elbow", lambda t, x: -x)
+    assert ("position-sign", "elbow") in found
+
+
 def test_people_see_whether_it_pays(place, identified):
     args = ("identify", place / "elbow.yaml", place / "linear1.csv", "--validate", place / "linear2.csv")
     outcome = run(*args, "--friction", f"{LINEAR},stribeck", "--out", place / "needless")

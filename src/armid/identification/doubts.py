@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from armid.errors import InputError
 from armid.estimation.determined import usable_base
@@ -65,8 +66,21 @@ def paired_torque(
     return (data, None) if base is None else paired_with_motion(robot, data, settings, gains, base)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Shaped:
+    """Data with the shapes of friction asked for, beside which faults are looked for: known friction is no fault of a sensor.
+
+    Args:
+        data: with shapes as settled on the torque as recorded.
+        anew: the same of other data with linear friction, freed from their imperfections.
+    """
+
+    data: Data
+    anew: Callable[[Data], Data]
+
+
 def suspected(
-    robot: Robot, data: Data, settings: Identification, gains: DriveGains | None, *, shaped: Data | None = None
+    robot: Robot, data: Data, settings: Identification, gains: DriveGains | None, shaped: Shaped | None = None
 ) -> tuple[Data, tuple[Fault, ...]]:
     """What could be wrong with the recordings; with `correct` the runs are freed from what was found.
 
@@ -76,25 +90,22 @@ def suspected(
         robot, settings: as elsewhere.
         data: with linear friction.
         gains: of the drives, when currents were measured.
-        shaped: with the shapes of friction asked for, beside which faults are then looked for: friction that the model knows
-            is not to be taken for a sensor.
+        shaped: with the shapes of friction asked for; None for linear friction.
     """
     if settings.effects.torques is TorqueSide.BOTH:
         return data, faults_of_both_sides(robot, data, settings, gains, lambda d, s: suspected(robot, d, s, None)[1])
     if settings.effects.torques not in _ONE_SIDE:
         return data, not_looked_for("identify from one side of the drives (--torques link or motor)")
     known = None if settings.prior is None else settings.prior.imperfections
-    if shaped is None:
-        looked = turning_at_once(robot, data, settings.effects.linear, gains)
-    else:
-        looked = turning_at_once(robot, shaped, settings.effects, gains)
+    own, effects = (data, settings.effects.linear) if shaped is None else (shaped.data, settings.effects)
+    looked = turning_at_once(robot, own, effects, gains)
     looked = looked if known is None else freed(looked, known)
     recorded = data.conditioning.velocity is VelocitySource.MEASURED
     clock = stamped_clock(robot, data.recordings[0], looked.imperfections)
     on_time = data
     if clock is not None:
         record = clock_record(robot, clock, recorded_velocity=recorded)
-        looked, on_time = freed(looked, record), freed(data, record)
+        looked, on_time, own = (freed(one, record) for one in (looked, data, own))
     told = () if clock is None else (clock_fault(clock, corrected=settings.correct),)
     base = _determined(looked)
     if base is None:
@@ -114,10 +125,10 @@ def suspected(
     )
     told = (*told, *drive_gain_faults(gains))
     if found.undone is not None and found.undone.late:
-        turning = freed(on_time, without_delays(found.undone))
+        turning = freed(own, without_delays(found.undone))
         late = turned_on_time(robot, on_time, settings, gains, found.undone)
-        linear = base if shaped is None else _determined(turning)
-        found = found if linear is None else confirmed(found, turning.train, late.train, linear)
+        late = late if shaped is None else shaped.anew(late)
+        found = confirmed(found, turning.train, late.train, base)
     if not settings.correct:
         return data, (*told, *found.faults)
     if found.undone is not None and found.undone.late:

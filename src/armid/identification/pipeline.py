@@ -19,7 +19,15 @@ from armid.estimation.runs import map_runs
 from armid.identification.aids import Aids, aids_of
 from armid.identification.candidates import position_faults
 from armid.identification.data import Data
-from armid.identification.doubts import freed, paired_torque, perfected, suspected, with_method, without_sensors
+from armid.identification.doubts import (
+    Shaped,
+    freed,
+    paired_torque,
+    perfected,
+    suspected,
+    with_method,
+    without_sensors,
+)
 from armid.identification.faults import Answer, Fault
 from armid.identification.fit import Fit, fitted
 from armid.identification.gains import DriveGains
@@ -195,10 +203,7 @@ def _estimated(
 ) -> _Estimated:
     """Faults looked for, imperfections weighed or friction shaped, and the fit to what is left."""
     if settings.effects.shapes:
-        estimated = _with_shapes(robot, data, settings, gains, progress, aids)
-        progress("what could be wrong")
-        _, suspects = suspected(robot, data, replace(settings, correct=False), gains, shaped=estimated.data)
-        return replace(estimated, suspects=suspects)
+        return _with_shapes(robot, data, settings, gains, progress, aids)
     progress("what could be wrong")
     recorded, suspects = suspected(robot, data, settings, gains)
     seen = Looked(train=looked_at(recorded.train), held_out=looked_at(recorded.held_out))
@@ -237,9 +242,20 @@ def _with_shapes(
     from armid.identification.shaping import friction_record, paying_check, shaped  # few ask for shapes
 
     linear = replace(settings, effects=settings.effects.linear, prior=None)
-    plain = fitted(robot, data.train, linear, structural=data.structural, intended=data.intended, aids=aids)
+
+    def plain_of(data: Data) -> Fit:
+        return fitted(robot, data.train, linear, structural=data.structural, intended=data.intended, aids=aids)
+
     progress("shape of friction")
+    plain = plain_of(data)
     shaping = shaped(robot, data, settings, plain, gains)
+    progress("what could be wrong")
+    first = plain
+    beside = Shaped(data=shaping.data, anew=lambda other: shaped(robot, other, settings, first, gains).data)
+    sound, suspects = suspected(robot, data, settings, gains, beside)
+    if sound is not data:
+        data, plain = sound, plain_of(sound)
+        shaping = shaped(robot, data, settings, plain, gains)
     progress("estimating")
     fit = fitted(
         robot,
@@ -252,9 +268,17 @@ def _with_shapes(
     )
     fit = replace(fit, notes=(*fit.notes, *shaping.notes))
     friction = friction_record(settings, shaping, fit, data, plain, fit.scale_deviations)
-    seen = Looked(train=looked_at(shaping.data.train), held_out=looked_at(shaping.data.held_out))
-    mistaken = mistakes(robot, seen, shaping.data.train, fit, settings)
-    return _Estimated(data=shaping.data, fit=fit, mistaken=mistaken, friction=friction, checks=paying_check(friction))
+    # Runs hold shapes of friction as recorded, and those of a turned joint are others: linear friction stands in.
+    seen = Looked(train=looked_at(data.train), held_out=looked_at(data.held_out))
+    mistaken = mistakes(robot, seen, data.train, plain, linear)
+    return _Estimated(
+        data=shaping.data,
+        fit=fit,
+        mistaken=mistaken,
+        suspects=suspects,
+        friction=friction,
+        checks=paying_check(friction),
+    )
 
 
 def _judged(
