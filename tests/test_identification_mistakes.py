@@ -107,11 +107,16 @@ def test_answers_are_kept_with_the_result(tmp_path: Path) -> None:
     assert "What could be wrong" in [section.title for section in again.page().sections]
 
 
+def scored(own: FloatArray, other: FloatArray, *, rows: float = 100.0, repeated: bool = True) -> _Score:
+    """The sign of the first joint's torque with these errors as it is, and without the mistake."""
+    flipped = next(signs(load_robot("ur10e")))
+    return _Score(mistake=flipped, own=own, other=other, rows=rows, repeated=repeated)
+
+
 def test_few_independent_rows_decide_nothing() -> None:
     """The same ratio of errors is a sign on a long motion and chance on an arm that hardly moves."""
-    flipped = next(signs(load_robot("ur10e")))
     ratios = np.array([1.8, 1.0, 1.0, 1.0, 1.0, 1.0])
-    many, few = (_Score(flipped, ratios, np.ones(6), rows) for rows in (40.0, 4.0))
+    many, few = (scored(ratios, np.ones(6), rows=rows) for rows in (40.0, 4.0))
     assert many.found
     assert not few.found
     assert few.tied
@@ -120,8 +125,7 @@ def test_few_independent_rows_decide_nothing() -> None:
 
 def test_what_the_held_out_motion_does_not_show_is_undecidable() -> None:
     """However likely a sign is on the training motion: what a short motion leaves unexplained asks for one, too."""
-    flipped = next(signs(load_robot("ur10e")))
-    score = _Score(flipped, np.full(6, 2.0), np.ones(6), 100.0, repeated=False)
+    score = scored(np.full(6, 2.0), np.ones(6), repeated=False)
     assert not score.found
     assert [fault.answer for fault in _answers([score])] == [Answer.UNDECIDABLE]
 
@@ -149,10 +153,18 @@ def test_directions_of_coupled_drives_are_listed_asnot_tried() -> None:
     assert not not_tried(load_robot("ur10e"))
 
 
+@pytest.mark.parametrize(("joint", "answer"), [(0, Answer.FOUND), (5, Answer.UNDECIDABLE)])
+def test_a_mistake_must_explain_its_own_joint(joint: int, answer: Answer) -> None:
+    """What the model lacks of another joint, a cable there, is better explained by many another geometry."""
+    errors = np.ones(6)
+    errors[joint] = 4.0
+    assert [fault.answer for fault in _answers([scored(errors, np.ones(6))])] == [answer]
+
+
 @pytest.mark.parametrize(("ratio", "said"), [(0.8, 0), (0.95, 1), (1.05, 1), (1.2, 1)])
 def test_what_fits_better_though_not_enough_to_be_found_is_undecidable(ratio: float, said: int) -> None:
     """Between as good and found there is no gap in which nothing is said."""
-    score = _Score(next(signs(load_robot("ur10e"))), np.array([ratio, 1.0, 1.0, 1.0, 1.0, 1.0]), np.ones(6), 100.0)
+    score = scored(np.array([ratio, 1.0, 1.0, 1.0, 1.0, 1.0]), np.ones(6))
     assert [fault.answer for fault in _answers([score])] == [Answer.UNDECIDABLE] * said
 
 
@@ -172,11 +184,11 @@ def test_every_reversed_motion_is_looked_at_once(monkeypatch: pytest.MonkeyPatch
 def test_errors_that_are_small_enough_speak_for_nothing(own: float, other: float, answer: Answer) -> None:
     """Of a joint explained to a hundredth of its torque, 100 N m here, no ratio tells a sign; nor does one exclude it."""
 
-    def errors(last: float) -> FloatArray:
+    def errors(own_joint: float) -> FloatArray:
         channels = [
-            SimpleNamespace(count=4.0, error_energy=lambda _, e=e: 4.0 * (100.0 * e) ** 2) for e in (0.02, last)
+            SimpleNamespace(count=4.0, error_energy=lambda _, e=e: 4.0 * (100.0 * e) ** 2) for e in (own_joint, 0.02)
         ]
         return _rms(SimpleNamespace(channels=channels), np.zeros(1), np.array([1.0, 1.0]))
 
-    score = _Score(next(signs(load_robot("ur10e"))), errors(own), errors(other), 100.0)
+    score = scored(errors(own), errors(other))
     assert [fault.answer for fault in _answers([score])] == [answer]

@@ -33,6 +33,7 @@ class Hypothesis:
     Args:
         kind: `torque-sign`, `position-sign`, `mirrored`, `swapped`, `torques-swapped`, `quarter-turn`.
         joint: that it is about; of two the first.
+        channels: of torque of these joints.
         words: that undo it in a mapping.
         experiment: that would decide it.
         undo: the motion and torque without it, save for `reversed_torque`; one function for hypotheses that share it.
@@ -43,6 +44,7 @@ class Hypothesis:
 
     kind: str
     joint: str
+    channels: tuple[int, ...]
     words: str
     experiment: str
     undo: Change
@@ -110,6 +112,7 @@ def signs(robot: Robot) -> Iterator[Hypothesis]:
         yield Hypothesis(
             kind="torque-sign",
             joint=name,
+            channels=(j,),
             words=in_mapping("torque", "sign", name, "-1"),
             experiment=f"move {name} against a spring or a hand and look at the sign",
             undo=_as_it_is,
@@ -121,6 +124,7 @@ def signs(robot: Robot) -> Iterator[Hypothesis]:
         yield Hypothesis(
             kind="position-sign",
             joint=name,
+            channels=(j,),
             words=in_mapping(MOTION, "sign", name, "-1"),
             experiment=f"turn {name} and look which way it counts",
             undo=backwards,
@@ -128,6 +132,7 @@ def signs(robot: Robot) -> Iterator[Hypothesis]:
         yield Hypothesis(
             kind="mirrored",
             joint=name,
+            channels=(j,),
             words=in_mapping("position, velocity and torque", "sign", name, "-1"),
             experiment=f"turn {name} and look which way it counts",
             undo=backwards,
@@ -146,6 +151,7 @@ def exchanges(robot: Robot) -> Iterator[Hypothesis]:
             yield Hypothesis(
                 kind=kind,
                 joint=names[i],
+                channels=(i, j),
                 words=f"{what} of {names[i]} and {names[j]} exchanged",
                 experiment=f"move {names[i]} alone",
                 undo=_swapped(i, j, n, motion=motion),
@@ -156,6 +162,7 @@ def exchanges(robot: Robot) -> Iterator[Hypothesis]:
             yield Hypothesis(
                 kind="quarter-turn",
                 joint=joint.name,
+                channels=(j,),
                 words=in_mapping("position", "offset", joint.name, f"{-angle:.6g}"),
                 experiment=f"drive {joint.name} to its zero and look",
                 undo=_turned(j, -angle),

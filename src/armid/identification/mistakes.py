@@ -156,8 +156,12 @@ class _Score:
 
     @property
     def better(self) -> bool:
-        """Whether it fits better, on as many joints as it must."""
-        return self.gain > log(MISTAKE_GAIN.value) and int(np.sum(self.helped)) >= self.mistake.least_better
+        """Whether it fits better, on as many joints as it must and its own among them.
+
+        Another geometry may explain what the model lacks of a light joint beyond it: a cable, or a sensor that is not round.
+        """
+        least, own = self.mistake.least_better, self.helped[list(self.mistake.channels)]
+        return self.gain > log(MISTAKE_GAIN.value) and int(np.sum(self.helped)) >= least and bool(np.any(own))
 
     @property
     def found(self) -> bool:

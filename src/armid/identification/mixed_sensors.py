@@ -1,0 +1,91 @@
+"""Sensors that mix: read by direction, load or past, or feel another joint; looked for once everything else is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from math import nan
+
+import numpy as np
+
+from armid.estimation.recording import torque_source
+from armid.identification.candidates import MIXED, Seen, significant
+from armid.identification.faults import Fault
+from armid.identification.imperfection_rows import RowNoise
+from armid.identification.sensors import Imperfections, Sized
+from armid.identification.trials import Trials
+from armid.identification.wandering import by_own_rows
+from armid.rows.imperfections import Family, Imperfection, imperfections
+
+_ALIKE = (Family.GAIN, Family.LOAD, Family.ASYMMETRIC, Family.SPRING)
+"""What a sensor that reads by direction may be taken for, beside torque of the position: where torque is mostly friction it is
+friction that differs by direction, where a cable pulls it is the cable."""
+
+_MOST = 3
+"""Of the best that are undone, one after the other."""
+
+
+def mixed_faults(
+    trials: Trials,
+    record: Imperfections,
+    drifts: Sequence[Sized],
+    noise: RowNoise,
+    *,
+    held_out_error: float,
+    known: Collection[Imperfection],
+    share: float,
+) -> tuple[Fault, ...]:
+    """What is said of sensors that mix.
+
+    Gains, friction that grows with the load and torque of the position look alike, and stand beside them; rows of a joint count
+    by how long its own residuals hold together. Found is what explains most, where its interval leaves what is ordinary and it
+    does so on other motion too.
+
+    Args:
+        trials: on the recording.
+        record, drifts: everything else that the runs are freed from.
+        noise: of their rows.
+        held_out_error: logarithm of the error on held-out motion.
+        known: candidates that were looked at already.
+        share: of the shares that a fault must explain.
+    """
+    scan, answers = trials.train.scan, trials.answers
+    effects = torque_source(trials.train.runs).effects
+    alike = imperfections(trials.robot, effects, record.reference, _ALIKE)
+    candidates = [item for item in imperfections(trials.robot, effects, record.reference, MIXED) if item not in known]
+    found: dict[Imperfection, Fault] = {}
+    refused: set[Imperfection] = set()
+    seen, energy = scan(record, drifts, candidates, noise, alike)
+    while len(found) + len(refused) < _MOST:
+        worth = [s for s in seen if s.item not in {*found, *refused} and significant(s, energy, share)]
+        if not worth:
+            break
+        best = max(worth, key=lambda s: s.taken)
+        trial, quiet, own = _undone(trials, record, drifts, best, alike)
+        after = trials.held_out_error(trial)
+        change = float(np.exp(after - held_out_error)) - 1.0
+        beyond = own.certain and abs(own.size) - own.half > own.item.tolerance
+        if not beyond or change >= 0.0 or trials.contradicted(trial, own, alike):
+            refused.add(best.item)
+            continue
+        found[best.item] = answers.found(own, explains=best.taken / energy, change=change)
+        record, noise, held_out_error = trial, quiet, after
+        seen, energy = scan(record, drifts, candidates, noise, alike)
+    rest: dict[tuple[Family, int | None, str], Fault] = {}
+    for other in sorted(seen, key=lambda s: -s.taken):
+        item = other.item
+        # Of crosstalk the one that explains most of a joint.
+        part = "" if item.family is Family.CROSSTALK else item.part
+        if item not in found:
+            rest.setdefault((item.family, item.joint, part), answers.unfound(by_own_rows(other, noise), energy))
+    return (*found.values(), *rest.values())
+
+
+def _undone(
+    trials: Trials, record: Imperfections, drifts: Sequence[Sized], seen: Seen, alike: Sequence[Imperfection]
+) -> tuple[Imperfections, RowNoise, Seen]:
+    """A record with one of these undone too, the noise of its rows, and what it is then."""
+    with_it = replace(record, sizes=(*record.sizes, Sized(seen.item, seen.size, nan)))
+    trial, quiet, _ = trials.settled(with_it, drifts, alike)
+    (left,), _ = trials.train.scan(trial, drifts, (seen.item,), quiet, alike)
+    return trial, quiet, by_own_rows(left.whole(trial.sizes[-1].value), quiet)

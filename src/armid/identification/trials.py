@@ -1,0 +1,178 @@
+"""Trials of faults: one undone exactly, sized by the noise of sound rows, and held against other motion and possible bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, isfinite, nan
+
+import numpy as np
+
+from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.run import each_run, information_of
+from armid.identification.candidates import SUSPECTED, Seen, against, possible_size, tied, together, within_chance
+from armid.identification.described_bodies import scale_faults
+from armid.identification.fault_answers import FaultAnswers
+from armid.identification.faults import Fault
+from armid.identification.freed_runs import Squares
+from armid.identification.imperfection_rows import RowNoise
+from armid.identification.possible_errors import PossibleErrors
+from armid.identification.scan import Scanner
+from armid.identification.sensors import Imperfections, Sized, corrected_runs
+from armid.identification.thresholds import FAR_APART, FAULT_REPEATED, ROBUST_CHANCE
+from armid.information.status import EstimationError
+from armid.robot.robot import Robot
+from armid.rows.imperfections import Imperfection
+
+_STEPS = 5
+"""Of Gauss-Newton at most."""
+
+_SETTLED = 0.002
+"""Share of its size by which a last step may move a fault: below what its interval tells."""
+
+_WITHIN = 0.2
+"""Deviations by which a fault may still move once its joint's own rows count by the noise they have without it."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trials:
+    """Trials on one recording.
+
+    Args:
+        robot: as the runs have it.
+        train, held_out: candidates beside the rows of either motion.
+        answers: what is said of a candidate.
+        possible: what possible bodies say of a trial.
+        gains_known: whether a weighed payload has set the scale of the torque.
+        in_newtons: whether torques are in units of torque, as currents are not.
+    """
+
+    robot: Robot
+    train: Scanner
+    held_out: Scanner
+    answers: FaultAnswers
+    possible: PossibleErrors
+    gains_known: bool
+    in_newtons: bool
+
+    def refined(
+        self, record: Imperfections, drifts: Sequence[Sized], noise: RowNoise, seen: Seen
+    ) -> tuple[Imperfections, float]:
+        """The record with this candidate undone exactly, and the squared error that is left."""
+        size, item = seen.size, seen.item
+        energy, trial = inf, record
+        for _ in range(_STEPS):
+            with_it = (*record.sizes, Sized(item, possible_size(item, size), nan))
+            trial, _ = self.train.fitted(replace(trial, sizes=with_it), drifts)
+            scaled = _in_units_of(trial, record, noise)
+            (again,), energy = self.train.scan(trial, drifts, (item,), scaled, spreads=False)
+            if not isfinite(again.deviation) or abs(again.size) < _SETTLED * max(abs(size), item.tolerance):
+                break
+            size = together(item, possible_size(item, size), again.size)
+        return trial, energy
+
+    def likeliest(
+        self, energy: float, drifts: Sequence[Sized], refined: Sequence[tuple[Imperfections, float]]
+    ) -> tuple[Imperfections, list[Sized]]:
+        """Of candidates undone, with what each leaves, the one to believe in, and those that explain as much."""
+        costs = [(trial, rest + against(trial.sizes[-1])) for trial, rest in refined]
+        least = min(cost for _, cost in costs)
+        equal = [trial for trial, cost in costs if tied(energy, least, cost)]
+        trial, *as_good = self._described(equal, drifts)
+        as_good += [other for other, cost in costs if within_chance(least, cost) and other not in (trial, *as_good)]
+        return trial, [other.sizes[-1] for other in as_good]
+
+    def settled(
+        self, trial: Imperfections, drifts: Sequence[Sized], rivals: Sequence[Imperfection] = ()
+    ) -> tuple[Imperfections, RowNoise, Seen]:
+        """The trial with its last size as rows weighed by the noise of sound ones have it, that noise, and what is left of it.
+
+        With the noise that the fault made its own joint hardly counted, and the others said how large it is.
+        """
+        item = trial.sizes[-1].item
+        for _ in range(_STEPS):
+            trial, noise = self.train.fitted(trial, drifts)
+            (left,), _ = self.train.scan(trial, drifts, (item,), noise, rivals, spreads=False)
+            size = trial.sizes[-1].value
+            if not isfinite(left.deviation) or abs(left.size) < _WITHIN * left.deviation:
+                break
+            better = possible_size(item, together(item, size, left.size))
+            trial = replace(trial, sizes=(*trial.sizes[:-1], Sized(item, better, nan)))
+        return trial, noise, left
+
+    def contradicted(self, trial: Imperfections, seen: Seen, rivals: Sequence[Imperfection] = ()) -> bool:
+        """Whether the held-out motion denies the last size of a trial, or possible bodies do not bear out a decisive one."""
+        return self._denied(trial, rivals) or (self.answers.large(seen) and not self.possible.bear_out(trial))
+
+    def held_out_error(self, record: Imperfections) -> float:
+        """Logarithm of the error on held-out motion in recorded units, mean over channels, bodies free; nan without any.
+
+        The likelihood when no channel's noise is known beforehand. In units of the noise that a fault has made, undoing the
+        fault would change little, the less the larger it is.
+        """
+        if not len(self.held_out.runs):
+            return nan
+        train = information_of(corrected_runs(self.train.runs, record))
+        fit = WeightedLeastSquares().fit(train, self.train.base)
+        squares = each_run(corrected_runs(self.held_out.runs, record), Squares(fit.standard))
+        total, count = (sum(parts) for parts in zip(*squares, strict=True))
+        return 0.5 * float(np.mean(np.log(np.maximum(total, 1e-300) / count)))
+
+    def scale(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Fault, ...]:
+        """What no recording of the arm alone can tell from other bodies, held against the description."""
+        freed = self.train.freed(record, drifts)
+        return scale_faults(
+            self.robot,
+            freed.estimate,
+            rows_per_sample=freed.noise.rows_per_sample,
+            gains_known=self.gains_known,
+            in_newtons=self.in_newtons,
+        )
+
+    def _described(self, tied: Sequence[Imperfections], drifts: Sequence[Sized]) -> list[Imperfections]:
+        """Trials that are as good as each other, those that the described weight speaks against left out, the simplest first.
+
+        What is beyond its tolerance comes before what is ordinary: a doubt about a recording is said.
+
+        Without velocities a clock that runs fast and weight that is missing are the same to the torque; but undone as the wrong
+        one of the two, all bodies come out too light or too heavy alike.
+        """
+
+        def simple(trial: Imperfections) -> tuple[bool, int]:
+            last = trial.sizes[-1]
+            return abs(last.value) <= last.item.tolerance, SUSPECTED.index(last.item.family)
+
+        order = sorted(tied, key=simple)
+        if len(order) == 1 or self.gains_known:
+            return order
+        scales = [self.scale(trial, drifts)[0] for trial in order]
+        kept = [
+            trial
+            for trial, scale in zip(order, scales, strict=True)
+            if abs(scale.estimate) < FAR_APART.value * scale.standard_deviation
+        ]
+        return kept or order
+
+    def _denied(self, trial: Imperfections, rivals: Sequence[Imperfection] = ()) -> bool:
+        """Whether the held-out motion, looked at by itself, rules out half of the last size of a trial.
+
+        A sensor is as wrong there as in the training motion. What a model lacks is not: undone as a fault of a sensor it may
+        leave less on both motions, yet each asks for a size of its own.
+        """
+        if not len(self.held_out.runs):
+            return False
+        item, size = trial.sizes[-1].item, trial.sizes[-1].value
+        try:
+            noise = self.held_out.freed(trial).noise
+        except EstimationError:
+            return False  # a motion that does not determine the parameters denies nothing
+        (left,), _ = self.held_out.scan(trial, (), (item,), noise, rivals, spreads=False)
+        there = together(item, size, left.size)
+        short = (FAULT_REPEATED.value * size - there) * np.sign(size)
+        return bool(isfinite(left.deviation) and short > ROBUST_CHANCE.value * left.deviation)
+
+
+def _in_units_of(trial: Imperfections, record: Imperfections, noise: RowNoise) -> RowNoise:
+    """Noise of a record's rows for those of a trial, in which torques have other gains: errors of both compare."""
+    ratio = (1.0 + record.gains) / (1.0 + trial.gains)
+    return replace(noise, sigma=noise.sigma * ratio)
