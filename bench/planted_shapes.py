@@ -18,6 +18,8 @@ RIPPLES = 20.0
 
 _SMOOTHED = 0.04
 """[s] Over which a position is smoothed before its direction is taken."""
+_FILLED = 0.2
+"""[s] Of samples that were lost and filled in by a straight line."""
 
 
 def rate_of(log: Log) -> float:
@@ -36,6 +38,14 @@ def lagged(x: FloatArray, share: float) -> FloatArray:
 def held(x: FloatArray, rows: int) -> FloatArray:
     """A value every so many rows, held in between."""
     return np.asarray(x[(np.arange(len(x)) // rows) * rows])
+
+
+def filled(x: FloatArray, rows: int, share: float) -> FloatArray:
+    """Straight lines of so many rows in this share of them."""
+    out = np.array(x)
+    for start in np.linspace(0, len(x) - rows - 1, int(share * len(x) / rows)).astype(int):
+        out[start : start + rows] = np.linspace(x[start], x[start + rows], rows, endpoint=False)
+    return out
 
 
 def followed(x: FloatArray, play: float) -> FloatArray:
@@ -157,6 +167,15 @@ SHAPES: tuple[Kind, ...] = (
         where=heavy,
     ),
     Kind(
+        name="torque filled in, heavy joint, share of rows",
+        sizes=(0.05, 0.2, 0.4),
+        change=lambda log, share, joint: each_column(
+            log, TORQUES, lambda x: filled(x, max(20, int(_FILLED * rate_of(log))), share), joint
+        ),
+        words=("bridged", *_LEFT),
+        where=heavy,
+    ),
+    Kind(
         name="motion late, all joints, ms",
         sizes=(5, 15, 40),
         change=_late_motion,
@@ -190,7 +209,7 @@ SHAPES: tuple[Kind, ...] = (
         name="friction steps at half time, share of torque",
         sizes=(0.05, 0.15, 0.4),
         change=_with(friction_late),
-        words=("friction-drift",),
+        words=("friction-drift", *_LEFT),
         where=heavy,
     ),
     Kind(

@@ -9,6 +9,7 @@ import pytest
 
 from armid.identification.several import mended
 from armid.logs import Channel, Log, check_log, open_recording
+from armid.logs.health.bridged import bridged_stretches
 from armid.logs.health.frozen import held_stretches
 from armid.notes import Severity
 from support.recordings import NAMES, arm, recording
@@ -171,3 +172,42 @@ def test_a_model_of_the_controller_may_say_exactly_zero_where_the_drives_report(
     rest = {c: v for c, v in log.channels.items() if not c.is_torque}
     told = frozen(replace(log, channels={**rest, side: torque, model: still}))
     assert bool(told) is not reported
+
+
+def filled(log: Log, starts: list[int], length: int) -> Log:
+    """The same with samples of the elbow's torque lost, and filled in by straight lines."""
+    tau = np.array(log[TAU])
+    for start in starts:
+        tau[start : start + length + 1, ELBOW] = np.linspace(*tau[[start, start + length], ELBOW], length + 1)
+    return torques(log, tau)
+
+
+@pytest.mark.parametrize("name", SENSORS)
+@pytest.mark.parametrize("noise", [0.15, 0.0])
+@pytest.mark.parametrize("seed", [3, 11, 12])
+def test_no_clean_torque_runs_along_a_line(name, noise, seed):
+    log = sensed(name, seed=seed, noise=noise)
+    assert [bridged_stretches(log, TAU, j) for j in range(len(NAMES))] == [[]] * len(NAMES)
+
+
+@pytest.mark.parametrize(("digits", "noise"), [(None, 0.15), (4, 0.15), (None, 0.0)])
+def test_lost_samples_that_were_filled_in_are_found(digits, noise):
+    starts = [2000, 5000, 9000]
+    log = filled(sensed("fine and fast", noise=noise), starts, 300)
+    log = log if digits is None else torques(log, np.round(log[TAU], digits))
+    found = bridged_stretches(log, TAU, ELBOW)
+    assert [abs(one.start - start) < 5 for one, start in zip(found, starts, strict=True)] == [True] * 3
+    (note,) = (note for note in check_log(log, arm()).notes if note.code == "bridged")
+    assert (note.subject, note.severity) == (NAMES[ELBOW], Severity.WARNING)
+    assert "3 in 4.5% of the rows" in note.message
+
+
+def test_a_recording_that_was_sampled_up_by_lines_is_none():
+    slow = sensed("fine and slow")
+    time = np.arange(slow.time[0], slow.time[-1], 1e-3)
+    channels = {
+        name: np.column_stack([np.interp(time, slow.time, column) for column in values.T])
+        for name, values in slow.channels.items()
+    }
+    log = replace(slow, time=time, channels=channels)
+    assert not any(bridged_stretches(log, TAU, j) for j in range(len(NAMES)))

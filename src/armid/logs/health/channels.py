@@ -8,6 +8,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.logs.conditioning.uniform import ordinary_step, stale_rows
+from armid.logs.health.bridged import bridged_findings
 from armid.logs.health.findings import finding, share
 from armid.logs.health.frozen import HeldStretch, held_stretches, leapt_stretch
 from armid.logs.health.rows import ABSURD, Mask, channel_spikes, corrupt, needed, within
@@ -47,6 +48,7 @@ def channel_findings(log: Log, robot: Robot) -> Iterator[Note]:
     for channel in needed(log):
         if channel.is_torque:
             yield from _saturation_findings(log, channel, robot)
+            yield from bridged_findings(log, channel)
     yield from _resolution_findings(log, robot)
 
 

@@ -45,15 +45,15 @@ def held_stretches(log: Log, channel: Channel, j: int) -> list[HeldStretch]:
     meanwhile.
     """
     values, q = log[channel][:, j], log[Channel.POSITION][:, j]
-    starts, lengths = _runs(values)
+    starts, lengths = runs_of_equal(values)
     if len(starts) < 2 or int(lengths.max()) <= GAP:
         return []
-    travel = _travel(q, ordinary_step(log.time) or 0.0)
+    travel = travel_of(log, j)
     if travel.least <= 0.0:
         return []
     chance = FREEZE_CHANCE / len(log.joints)
     ordinary = np.sort(lengths[travel.moving[starts]])[:-1]
-    limit = _longest_by_chance(ordinary, chance)
+    limit = longest_by_chance(ordinary, chance)
     if len(ordinary) < (1.0 - FREEZE_REPEATS) * int(ordinary.sum()):
         limit = max(limit, _longest_without_turn(values, travel.moving, chance))
     step = _STEPS * float(resolution(values[:, np.newaxis])[0])
@@ -78,7 +78,7 @@ def leapt_stretch(time: FloatArray, position: FloatArray, long: int) -> HeldStre
         position: of one joint [rad or m], shape [n_rows].
         long: rows from which on a stretch counts; seconds do not, the leap tells how long the joint went on.
     """
-    starts, lengths = _runs(position)
+    starts, lengths = runs_of_equal(position)
     ends = starts + lengths
     held = np.flatnonzero((lengths >= long) & (ends < len(position)))
     if len(held) == 0:
@@ -92,32 +92,33 @@ def leapt_stretch(time: FloatArray, position: FloatArray, long: int) -> HeldStre
     return None if longest is None else HeldStretch(int(starts[longest]), int(lengths[longest]))
 
 
-def _runs(values: FloatArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def runs_of_equal(values: FloatArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """First rows and lengths of the runs of equal values, those of a single row included."""
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
     return starts, np.diff(np.concatenate([starts, [len(values)]]))
 
 
 @dataclass(frozen=True, slots=True)
-class _Travel:
+class Travel:
     """Rows in which a joint moves, and the change of position below which it stands still [rad or m]."""
 
     moving: Mask
     least: float
 
 
-def _travel(q: FloatArray, step: float) -> _Travel:
-    """How a joint moves; `step` between rows [s]."""
+def travel_of(log: Log, j: int) -> Travel:
+    """How a joint moves."""
+    q, step = log[Channel.POSITION][:, j], ordinary_step(log.time) or 0.0
     reach = max(1, round(_MOTION_SECONDS / step)) if step > 0.0 else 1
     finite = np.where(np.isfinite(q), q, 0.0)
     if len(q) <= 4 * reach:
-        return _Travel(np.zeros(len(q), dtype=np.bool_), 0.0)
+        return Travel(np.zeros(len(q), dtype=np.bool_), 0.0)
     change = np.abs(finite[reach:] - finite[:-reach])
     least = REST_CHANGE * float(change.max())
-    return _Travel(np.concatenate([change > least, np.repeat(change[-1:] > least, reach)]), least)
+    return Travel(np.concatenate([change > least, np.repeat(change[-1:] > least, reach)]), least)
 
 
-def _longest_by_chance(ordinary: npt.NDArray[np.intp], chance: float) -> float:
+def longest_by_chance(ordinary: npt.NDArray[np.intp], chance: float) -> float:
     """Rows that a run of equal values exceeds in a log with this probability; `ordinary` are all but the longest [rows].
 
     Counted in long but ordinary runs: of a sensor that is read more often than it measures, in its own samples. Fewer than what
