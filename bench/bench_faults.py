@@ -143,7 +143,7 @@ ANSWERS = ("named", "untrusted", "said", "bounded", "silent")
 """Named with kind and joint; not trusted for another reason; undecidable and said, or warned of; at most as large as a stated
 bound, which it is; trusted without a word."""
 UNCHANGED = "unchanged"
-"""Of a recording that has not the columns which a fault would change, or whose model is the same to six digits with it: nothing
+"""Of a recording that has not the columns which a fault would change, or whose model is the same to four digits with it: nothing
 to find, and not counted."""
 
 
@@ -182,7 +182,7 @@ def beside_own(cell: Cell, result: Result, sought: Sought, outcome: Outcome) -> 
     by -1.4 degrees, beyond its interval, is off by -0.4 once another is planted.
     """
     clean, every = cell.clean, cell.robot.joint_names
-    if np.allclose(result.consistent.values, clean.consistent.values, rtol=1e-6, atol=1e-9):
+    if np.allclose(result.consistent.values, clean.consistent.values, rtol=1e-4, atol=1e-6):
         return replace(outcome, answer=UNCHANGED, said="the same model as of the clean recording")
     own = {(f.kind, f.joint): f.estimate for f in clean.faults if f.low > 0.0 or f.high < 0.0}
     excluded = [f for f in result.faults if f.answer is Answer.EXCLUDED and (f.kind, f.joint) in own]

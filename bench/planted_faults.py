@@ -487,7 +487,7 @@ KINDS: tuple[Kind, ...] = (
         name="friction grows, heavy joint, share of torque",
         sizes=(0.1, 0.2, 0.4),
         change=_along_log(_rubs),
-        words=("friction-drift",),
+        words=("friction-drift", "unexplained torque"),
         where=heavy,
     ),
     Kind(
