@@ -240,6 +240,14 @@ def test_honest_information_is_the_estimate(arm, noisy):
     assert np.allclose(np.diag(inverse), np.diag(noisy[1].covariance), rtol=1e-5)
 
 
+def test_a_variance_lost_to_rounding_is_no_certainty(noisy):
+    covariance = np.array(noisy[1].covariance)
+    covariance[0] = covariance[:, 0] = 0.0
+    covariance[0, 0] = -1e14
+    lost = replace(noisy[1], covariance=covariance)
+    assert np.isfinite(honest_information(lost).stacked()).all()
+
+
 def test_points_and_rods_are_no_metric():
     assert not usable_as_prior(None)
     assert not usable_as_prior(np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]))

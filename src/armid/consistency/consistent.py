@@ -260,7 +260,9 @@ def honest_information(estimate: Estimate) -> Information:
     sample were news; the pull towards the prior then weighs what it says it does.
     """
     C = np.array(estimate.covariance)
-    deviations = np.sqrt(np.maximum(np.diag(C), 1e-300))
+    # Where rounding has left no variance nothing is known, rather than everything.
+    variances = np.diag(C)
+    deviations = np.sqrt(np.where(variances > 0.0, variances, max(float(np.abs(C).max()), 1e-300)))
     values, vectors = np.linalg.eigh(C / np.outer(deviations, deviations))
     root = (vectors / np.sqrt(np.maximum(values, _EIGENVALUE_FLOOR))).T / deviations
     p = len(estimate.base.parameters)
