@@ -183,6 +183,13 @@ SHAPES: tuple[Kind, ...] = (
         amount=lambda milliseconds: 1e-3 * milliseconds,
     ),
     Kind(
+        name="motion late, joint 2, ms",
+        sizes=(5, 15, 40),
+        change=_late_motion,
+        words=("play", *_LATE, *_LEFT),
+        where=second,
+    ),
+    Kind(
         name="torque late and early by turns, heavy joint, ms",
         sizes=(5, 15, 40),
         change=_late_by_turns,
