@@ -16,6 +16,23 @@ from armid.identification.stamped_clock import clock_words
 from armid.identification.thresholds import FAR_APART, FAULT_CONFIDENCE, FAULT_DEVIATIONS, FAULT_SHARE, TIED
 from armid.rows.imperfections import KINDS, Family, Imperfection
 
+MIXED = (
+    Family.DIRECTION_GAIN,
+    Family.TURNING_GAIN,
+    Family.LOAD_GAIN,
+    Family.CROSSTALK,
+    Family.PLAY,
+    Family.HYSTERESIS,
+)
+"""Families of sensors that read by direction or by load, or what another joint carries: looked at beside gains and friction of
+the load, which are nearly the same where a torque has one sign, or two joints one axis."""
+
+CHANGES = (Family.GAIN_DRIFT, Family.FRICTION_DRIFT)
+"""Families of something that is another at the end of a recording than at its begin."""
+
+DRIFTS = (Family.DRIFT, Family.SLOW_DRIFT, *CHANGES)
+"""Families of what changes with time and not with the motion alone; another recording has another change."""
+
 SUSPECTED = (
     Family.GAIN,
     Family.DELAY,
@@ -28,16 +45,8 @@ SUSPECTED = (
     Family.WEIGHT,
     Family.LENGTH,
     Family.ECCENTRICITY,
-    Family.DIRECTION_GAIN,
-    Family.TURNING_GAIN,
-    Family.LOAD_GAIN,
-    Family.CROSSTALK,
-    Family.PLAY,
-    Family.HYSTERESIS,
-    Family.DRIFT,
-    Family.SLOW_DRIFT,
-    Family.GAIN_DRIFT,
-    Family.FRICTION_DRIFT,
+    *MIXED,
+    *DRIFTS,
     Family.SPRING,
 )
 """Families that are faults of a recording when they are large."""
@@ -186,23 +195,6 @@ def within_chance(left: float, rest: float) -> bool:
 
 
 _OF_POSITION = (Family.POSITION_SINE, Family.POSITION_COSINE)
-
-MIXED = (
-    Family.DIRECTION_GAIN,
-    Family.TURNING_GAIN,
-    Family.LOAD_GAIN,
-    Family.CROSSTALK,
-    Family.PLAY,
-    Family.HYSTERESIS,
-)
-"""Families of sensors that read by direction or by load, or what another joint carries: looked at beside gains and friction of
-the load, which are nearly the same where a torque has one sign, or two joints one axis."""
-
-CHANGES = (Family.GAIN_DRIFT, Family.FRICTION_DRIFT)
-"""Families of something that is another at the end of a recording than at its begin."""
-
-DRIFTS = (Family.DRIFT, Family.SLOW_DRIFT, *CHANGES)
-"""Families of what changes with time and not with the motion alone; another recording has another change."""
 
 
 def share_of_channels(count: int) -> float:
