@@ -239,23 +239,22 @@ def _with_shapes(
     robot: Robot, data: Data, settings: Identification, gains: DriveGains | None, progress: Progress, aids: Aids
 ) -> _Estimated:
     """Data and fit with the shapes of friction asked for, and the record of them beside linear friction."""
-    from armid.identification.shaping import friction_record, paying_check, shaped  # few ask for shapes
+    from armid.identification.shaping import Shaping, friction_record, paying_check, shaped  # few ask for shapes
 
     linear = replace(settings, effects=settings.effects.linear, prior=None)
 
-    def plain_of(data: Data) -> Fit:
-        return fitted(robot, data.train, linear, structural=data.structural, intended=data.intended, aids=aids)
+    def settled(data: Data) -> tuple[Fit, Shaping]:
+        plain = fitted(robot, data.train, linear, structural=data.structural, intended=data.intended, aids=aids)
+        return plain, shaped(robot, data, settings, plain, gains)
 
     progress("shape of friction")
-    plain = plain_of(data)
-    shaping = shaped(robot, data, settings, plain, gains)
+    plain, shaping = settled(data)
     progress("what could be wrong")
-    first = plain
-    beside = Shaped(data=shaping.data, anew=lambda other: shaped(robot, other, settings, first, gains).data)
+    beside = Shaped(data=shaping.data, anew=lambda other: settled(other)[1].data)
     sound, suspects = suspected(robot, data, settings, gains, beside)
     if sound is not data:
-        data, plain = sound, plain_of(sound)
-        shaping = shaped(robot, data, settings, plain, gains)
+        data = sound
+        plain, shaping = settled(data)
     progress("estimating")
     fit = fitted(
         robot,
