@@ -210,6 +210,13 @@ def test_no_joint_passes_with_half_its_torque_unexplained() -> None:
         assert [c.subject for c in noisy if c.code == "joint-undetermined"] == ["light"]
 
 
+def test_joints_that_noise_hides_are_named_where_most_of_the_arm_is_hidden() -> None:
+    loud = [moving(name, error=0.9) for name in ("a", "b")]
+    (overall,) = (c for c in judged(loud, loud, noise={"a": 0.8, "b": 0.8}) if c.code == "held-out")
+    assert not overall.passed
+    assert "that of a, b is mostly noise" in overall.message
+
+
 def test_a_light_joint_may_miss_a_share_of_the_arm_and_a_heavy_one_of_its_own() -> None:
     heavy, light = moving("heavy", error=1.0, torque=50.0), moving("light", error=0.3)
     assert failed(judged([heavy, light], [heavy, light])) == []
@@ -225,6 +232,8 @@ def test_rest_is_charged_only_beyond_what_friction_holds() -> None:
     assert failed(judged([good], [held])) == []
     sagging = replace(held, rmse_rest=0.4)
     assert failed(judged([good], [sagging])) == ["joint-at-rest"]
+    assert failed(judged([good], [sagging], noise={"a": 0.1})) == ["joint-at-rest"]
+    assert failed(judged([good], [sagging], noise={"a": 0.3})) == []  # what its sensor makes
     still = JointMotion(name="a", rmse_rest=0.0, torque_rest=1.0, rest_share=1.0, low=-1.0, high=1.0, speed=0.0)
     assert "held-out-still" in failed(judged([good], [still]))
     other = moving("b", error=0.02)

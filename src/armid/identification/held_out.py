@@ -143,9 +143,13 @@ def _overall(error: float, judged: Sequence[JudgedJoint], failing: Sequence[Chec
     moving = hypot(*(joint.error for joint in judged)) / arm if arm > 0.0 else error
     bad = [check.subject for check in failing if check.decisive and not check.passed]
     text = f"held-out torque error {100 * moving:.1f} % of the torque in motion ({100 * error:.1f} % with rest)"
-    text += (
-        f"; {', '.join(dict.fromkeys(bad))} beyond what the joint may miss" if bad else ", every joint within its limit"
-    )
+    noisy = [joint.name for joint in judged if joint.is_noise and not joint.relative <= joint.limit]
+    if bad:
+        text += f"; {', '.join(dict.fromkeys(bad))} beyond what the joint may miss"
+    elif noisy:
+        text += f"; that of {', '.join(noisy)} is mostly noise, which shows neither a right model nor a wrong one: move faster"
+    else:
+        text += ", every joint within its limit"
     return Check(code="held-out", passed=moving <= limit, value=moving, limit=limit, message=text)
 
 
@@ -164,14 +168,15 @@ def _joint_checks(joint: JudgedJoint, evidence: Evidence) -> Iterator[Check]:
             message=f"{joint.name}: held-out error {growth:.1f} times the training error; {why}: {remedy}",
             subject=joint.name,
         )
-    if joint.rest > joint.limit * joint.torque:
+    largest = max(joint.limit * joint.torque, FLOOR_RATIO.value * joint.noise)
+    if joint.rest > largest:
         yield Check(
             code="joint-at-rest",
             passed=False,
             value=joint.rest,
-            limit=joint.limit * joint.torque,
+            limit=largest,
             message=f"{joint.name}: at rest {joint.rest:.3g} beyond what its friction can hold "
-            f"(limit {joint.limit * joint.torque:.3g}): weight, zero or load differ there",
+            f"(limit {largest:.3g}): weight, zero or load differ there",
             subject=joint.name,
         )
 
