@@ -211,3 +211,13 @@ def test_a_recording_that_was_sampled_up_by_lines_is_none():
     }
     log = replace(slow, time=time, channels=channels)
     assert not any(bridged_stretches(log, TAU, j) for j in range(len(NAMES)))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e308])
+@pytest.mark.filterwarnings("error")
+def test_what_is_no_number_is_on_no_line(value):
+    log = filled(sensed("fine and fast"), [2000], 300)
+    tau = np.array(log[TAU])
+    tau[5000:5010, ELBOW] = value
+    assert len(bridged_stretches(torques(log, tau), TAU, ELBOW)) == 1
+    assert bridged_stretches(torques(log, np.full_like(tau, value)), TAU, ELBOW) == []

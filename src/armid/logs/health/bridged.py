@@ -17,6 +17,9 @@ from armid.notes import Note, Severity
 _ROUNDING = 2.0
 """Steps of resolution, or 1e-12 of the largest value, by which rounding moves the middle of three values off a line."""
 
+_LARGEST = 1e100
+"""What is more is no number to count with, as is what is none."""
+
 _SLOPE = 5.0
 """The same between the ends of a stretch: what does not rise is held, which is another finding."""
 
@@ -45,6 +48,7 @@ def bridged_stretches(log: Log, channel: Channel, j: int) -> list[HeldStretch]:
     everywhere, and so a far limit.
     """
     values, time = log[channel][:, j], log.time
+    values = np.where(np.abs(values) < _LARGEST, values, np.nan)
     if len(values) < 3:
         return []
     step = float(resolution(values[:, np.newaxis])[0])
