@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.estimation.covariance import Covariance
 from armid.estimation.determined import described_structure, structure_of
@@ -15,7 +16,6 @@ from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, information_of
 from armid.estimation.run_maker import RunMaker, choice_runs
 from armid.estimation.runs import lengths_of
-from armid.identifiability.base import BaseParameters
 from armid.identification.comparison import BLOCK_SECONDS, compared_blocks
 from armid.identification.data import Data
 from armid.identification.fit import Fit
@@ -27,12 +27,13 @@ from armid.identification.records import FrictionShapes, Measured, ShapeWorth
 from armid.identification.sensors import corrected_runs
 from armid.identification.settings import Identification
 from armid.identification.thresholds import SHAPE_CONFIDENCE
+from armid.identification.turning import best_turning, turning_options
+from armid.logs.samples import Samples
 from armid.notes import Note, Severity
 from armid.outcome import Check
 from armid.parameters.effects import FRICTION_NAMES, FRICTION_SHAPES, Effects
 from armid.robot.robot import Robot
 from armid.rows.friction import Shapes
-from armid.rows.presliding import CANDIDATES, chosen_distances
 
 _BLOCKS = 16
 """Into which a short held-out motion is cut for that comparison."""
@@ -87,7 +88,7 @@ def shaped(robot: Robot, data: Data, settings: Identification, plain: Fit, gains
         shapes = settings.prior.shapes
         notes: tuple[Note, ...] = ()
     else:
-        found = searched(build, _start_of(data, effects, plain), effects, presliding=settings.presliding)
+        found = searched(build, _start_of(data, effects, plain), effects, data.choice, presliding=settings.presliding)
         shapes, notes = found.shapes, _shape_notes(found)
     maker = RunMaker(
         robot=robot, effects=effects, shapes=shapes, conditioning=data.conditioning, gains=gain_values(gains)
@@ -123,30 +124,30 @@ def _turns(effects: Effects) -> bool:
     return effects.has_scale or effects.coupled
 
 
-def searched(build: Build, start: Shapes, effects: Effects, *, presliding: bool) -> ShapeFit:
-    """Scales and load, then presliding given these, then both together where that found something.
+def searched(build: Build, start: Shapes, effects: Effects, choice: Sequence[Samples], *, presliding: bool) -> ShapeFit:
+    """Scales and load, then how friction turns around given these, then both together where that found something.
 
-    A smooth sign and a contact that slips over a distance describe the same thing: with the former the latter is not looked for.
+    A smooth sign and friction that turns around over a distance or a range of velocity describe the same thing: with the former
+    the latter are not looked for, nor is a range beside the scale of another shape.
     """
     first = FrictionSearch().fit(build, start)
     if effects.smooth or not (presliding and _turns(effects)):
         return first
-    distances = _presliding_with(build, first.shapes, first.estimate.base)
-    if not any(distances):
+    options = [option for option in turning_options(choice) if not (effects.has_scale and option.widths)]
+    found = best_turning(options, _noise_with(build, first, options))
+    if not any((*found.presliding, *found.widths)):
         return first
-    return FrictionSearch().fit(build, replace(start, presliding=distances))
+    widths = found.widths if any(found.widths) else ()
+    return FrictionSearch().fit(build, replace(start, presliding=found.presliding, widths=widths))
 
 
-def _presliding_with(build: Build, shapes: Shapes, base: BaseParameters) -> tuple[float, ...]:
-    """Presliding distance per joint with these shapes, zero where it does not pay."""
-    n = len(shapes.presliding)
-    sigma = [
-        list(
-            WeightedLeastSquares().fit(information_of(build(replace(shapes, presliding=(d,) * n))), base).sigma.values()
-        )
-        for d in (0.0, *CANDIDATES)
-    ]
-    return tuple(float(d) for d in chosen_distances(np.maximum(np.array(sigma), 1e-12)))
+def _noise_with(build: Build, found: ShapeFit, options: Sequence[Shapes]) -> FloatArray:
+    """Residual noise with the shapes found, friction turning around in each of these ways, shape [n_options, n_joints]."""
+    sigma = []
+    for option in options:
+        rows = information_of(build(replace(found.shapes, presliding=option.presliding, widths=option.widths)))
+        sigma.append(list(WeightedLeastSquares().fit(rows, found.estimate.base).sigma.values()))
+    return np.maximum(np.array(sigma), 1e-12)
 
 
 def _shape_notes(found: ShapeFit) -> tuple[Note, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from armid.arrays import FloatArray
 from armid.cluster.workers import Workers
 from armid.estimation.determined import described_structure, noise_left
 from armid.estimation.run import Run, information_of
@@ -57,14 +58,8 @@ def turning_of(
         return Shapes(settings.prior.conditioning.presliding, (), None, settings.prior.conditioning.friction_width)
     if not (settings.effects.coulomb and settings.presliding):
         return Shapes((0.0,) * n)
-    none = (0.0,) * n
-    speed = np.quantile(np.abs(np.concatenate([samples.qd for samples in choice])), 0.9, axis=0)
-    options = [
-        Shapes(none),
-        *(Shapes((d,) * n) for d in CANDIDATES),
-        *(Shapes(none, (), None, tuple(float(w) for w in share * speed)) for share in WIDTHS),
-    ]
-    told = _Turnings(robot, settings.effects, tuple(options), freed)
+    options = turning_options(choice)
+    told = _Turnings(robot, settings.effects, options, freed)
     intended = None
     if settings.described is not None:
         intended = described_structure(told.runs(choice, options[0]), settings.described)
@@ -72,7 +67,34 @@ def turning_of(
     sigma = np.array([noise_left(information, structural, intended) for information in every])
     # With both sides measured every joint has two channels; their geometric mean decides.
     sigma = np.exp(np.log(np.maximum(sigma, 1e-12)).reshape(len(sigma), -1, n).mean(axis=1))
-    best = chosen_options(sigma, (DISTANCE_WORTHWHILE,) * len(CANDIDATES) + (WIDTH_WORTHWHILE,) * len(WIDTHS))
+    return best_turning(options, sigma)
+
+
+def turning_options(choice: Sequence[Samples]) -> tuple[Shapes, ...]:
+    """Ways in which friction may turn around, alike in every joint: at once, over distances, over ranges of velocity.
+
+    Args:
+        choice: motion that choices rest on.
+    """
+    speed = np.quantile(np.abs(np.concatenate([samples.qd for samples in choice])), 0.9, axis=0)
+    none = (0.0,) * len(speed)
+    return (
+        Shapes(none),
+        *(Shapes((d,) * len(speed)) for d in CANDIDATES),
+        *(Shapes(none, (), None, tuple(float(w) for w in share * speed)) for share in WIDTHS),
+    )
+
+
+def best_turning(options: Sequence[Shapes], sigma: FloatArray) -> Shapes:
+    """Joint by joint the way that leaves least, and at once where nothing pays.
+
+    Args:
+        options: at once first.
+        sigma: residual noise, shape [n_options, n_joints].
+    """
+    worthwhile = [WIDTH_WORTHWHILE if option.widths else DISTANCE_WORTHWHILE for option in options[1:]]
+    best = chosen_options(sigma, worthwhile)
+    none = (0.0,) * sigma.shape[1]
     return Shapes(
         tuple(options[k].presliding[j] for j, k in enumerate(best)),
         (),

@@ -115,12 +115,3 @@ def chosen_options(sigma: FloatArray, worthwhile: Sequence[float] | None = None)
     ratio = sigma / sigma[0]
     pays = np.where(ratio < limits, ratio, np.inf)
     return np.where(np.isfinite(pays.min(axis=0)), np.argmin(pays, axis=0), 0)
-
-
-def chosen_distances(sigma: FloatArray) -> FloatArray:
-    """Presliding distance per joint from the residual noise of every candidate, shape [n_joints]; zero where it does not pay.
-
-    Args:
-        sigma: residual noise, first row without presliding, then one row per candidate; shape [1 + len(CANDIDATES), n_joints].
-    """
-    return np.array([0.0, *CANDIDATES])[chosen_options(sigma)]
