@@ -190,11 +190,22 @@ def test_no_clean_torque_runs_along_a_line(name, noise, seed):
     assert [bridged_stretches(log, TAU, j) for j in range(len(NAMES))] == [[]] * len(NAMES)
 
 
-@pytest.mark.parametrize(("digits", "noise"), [(None, 0.15), (4, 0.15), (None, 0.0)])
-def test_lost_samples_that_were_filled_in_are_found(digits, noise):
+def test_where_a_smooth_torque_hardly_bends_is_no_line():
+    log = sensed("fine and slow", noise=0.0)
+    t = log.time - log.time[0]
+    tau = np.array(log[TAU])
+    tau[:, ELBOW] = np.sin(0.6 * t) + 0.2 * np.sin(1.1 * t)
+    assert bridged_stretches(torques(log, tau), TAU, ELBOW) == []
+
+
+@pytest.mark.parametrize(
+    ("digits", "noise", "single"), [(None, 0.15, False), (4, 0.15, False), (None, 0.0, False), (None, 0.15, True)]
+)
+def test_lost_samples_that_were_filled_in_are_found(digits, noise, single):
     starts = [2000, 5000, 9000]
     log = filled(sensed("fine and fast", noise=noise), starts, 300)
     log = log if digits is None else torques(log, np.round(log[TAU], digits))
+    log = torques(log, np.asarray(log[TAU].astype(np.float32), dtype=np.float64)) if single else log
     found = bridged_stretches(log, TAU, ELBOW)
     assert [abs(one.start - start) < 5 for one, start in zip(found, starts, strict=True)] == [True] * 3
     (note,) = (note for note in check_log(log, arm()).notes if note.code == "bridged")

@@ -15,7 +15,10 @@ from armid.logs.log import Channel, Log
 from armid.notes import Note, Severity
 
 _ROUNDING = 2.0
-"""Steps of resolution, or 1e-12 of the largest value, by which rounding moves the middle of three values off a line."""
+"""Times what rounding makes of one value, by which it moves the middle of three off their line."""
+
+_WHOLE = 1e-3
+"""Of its steps, by which a channel that was rounded may be off whole ones."""
 
 _LARGEST = 1e100
 """What is more is no number to count with, as is what is none."""
@@ -51,8 +54,7 @@ def bridged_stretches(log: Log, channel: Channel, j: int) -> list[HeldStretch]:
     values = np.where(np.abs(values) < _LARGEST, values, np.nan)
     if len(values) < 3:
         return []
-    step = float(resolution(values[:, np.newaxis])[0])
-    slack = _ROUNDING * max(step, 1e-12 * float(np.nanmax(np.abs(values), initial=0.0)))
+    slack = _ROUNDING * _rounding(values)
     straight = (_off_line(values, np.arange(len(values), dtype=np.float64)) <= slack) | (
         _off_line(values, time) <= slack
     )
@@ -64,6 +66,24 @@ def bridged_stretches(log: Log, channel: Channel, j: int) -> list[HeldStretch]:
     limit = longest_by_chance(ordinary, FREEZE_CHANCE / len(log.joints))
     found = [HeldStretch(int(starts[k]), int(lengths[k]) + 2) for k in np.flatnonzero(on_line & (lengths > limit))]
     return [one for one in found if _is_line(values[one.rows], time[one.rows], slack)]
+
+
+def _rounding(values: FloatArray) -> float:
+    """What rounding makes of one value: a step of a channel that has steps, else what its numbers hold.
+
+    The smallest difference of a channel that was not rounded is where it turns around, and no step.
+    """
+    known = values[np.isfinite(values)]
+    if len(known) == 0:
+        return 0.0
+    with np.errstate(over="ignore"):
+        single = bool(np.all(known == known.astype(np.float32)))
+    last = (float(np.finfo(np.float32).eps) if single else 1e-12) * float(np.max(np.abs(known)))
+    step = float(resolution(known[:, np.newaxis])[0])
+    if step == 0.0:
+        return last
+    steps = (known - known[0]) / step
+    return max(last, step) if np.all(np.abs(steps - np.rint(steps)) < _WHOLE) else last
 
 
 def _off_line(values: FloatArray, along: FloatArray) -> FloatArray:
