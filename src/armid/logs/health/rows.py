@@ -189,9 +189,9 @@ def _thin(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def resolution(x: FloatArray) -> FloatArray:
-    """The smallest step of each column that is more than rounding, from a few stretches of it."""
+    """The smallest step of each column that is more than rounding, from a few stretches of it; none where nothing steps."""
     starts = np.linspace(0, max(0, len(x) - _STRETCH), 1 if len(x) <= _STRETCH else 8).astype(int)
     step = np.abs(np.concatenate([np.diff(x[k : k + _STRETCH], axis=0) for k in starts]))
-    floor = 1e-9 * np.maximum(np.abs(x[::100]).max(axis=0), 1e-12)
-    smallest = np.where(step > floor, step, np.inf).min(axis=0)
+    floor = 1e-9 * np.maximum(np.abs(x[::100]).max(axis=0, initial=0.0), 1e-12)
+    smallest = np.where(step > floor, step, np.inf).min(axis=0, initial=np.inf)
     return np.where(np.isfinite(smallest), smallest, 0.0)
