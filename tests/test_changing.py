@@ -34,12 +34,14 @@ def changed(own: Log, change: Change, channel: Channel = Channel.LINK_TORQUE) ->
     return replace(own, channels={**own.channels, channel: torque})
 
 
-def identified(change: Change) -> Result:
+def identified(change: Change, *more: int) -> Result:
+    """Of a recording, and further ones by their seeds."""
     robot = load_robot(str(urdf_file()))
     truth = varied(robot, 0.2, np.random.default_rng(1))
-    train, test = (changed(log(robot, truth, seed=seed), change) for seed in (3, 5))
+    test, *train = (changed(log(robot, truth, seed=seed), change) for seed in (5, 3, *more))
+    train = [replace(own, name=f"{own.name} {k}") for k, own in enumerate(train)]
     settings = Identification(effects=EFFECTS, sensitivity=False, imperfections=ImperfectionTolerances(families=()))
-    return run_identification(robot, [train], [test], settings)
+    return run_identification(robot, train, [test], settings)
 
 
 def gained(_: Log, elapsed: FloatArray, torque: FloatArray) -> FloatArray:
@@ -70,8 +72,15 @@ def test_what_changes_along_a_recording_and_what_pulls_back_is_named(
     assert low < fault.estimate < high
 
 
-def test_where_nothing_changes_that_is_said() -> None:
-    faults = identified(lambda _, elapsed, torque: torque).faults
+@pytest.mark.parametrize(("change", "kind"), [(gained, "gain-drift"), (rubbed, "friction-drift")])
+def test_what_changes_anew_in_every_recording_is_named_as_that(change: Change, kind: str) -> None:
+    found = [f for f in identified(change, 7, 9).faults if f.answer is Answer.FOUND]
+    assert [f.name for f in found] == [f"{kind} in every recording of shoulder"]
+
+
+@pytest.mark.parametrize("more", [(), (7, 9)])
+def test_where_nothing_changes_that_is_said(more: tuple[int, ...]) -> None:
+    faults = identified(lambda _, elapsed, torque: torque, *more).faults
     assert not [f.name for f in faults if f.answer is Answer.FOUND]
     for kind in (*(family.value for family in CHANGES), "spring"):
         assert faults[f"{kind} of shoulder"].answer is Answer.EXCLUDED

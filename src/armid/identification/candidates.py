@@ -216,9 +216,13 @@ def worth_undoing(seen: Seen, energy: float, share: float) -> bool:
 
 
 def simplest(worth: Sequence[Seen]) -> list[Seen]:
-    """Candidates without straight lines of joints whose torque wanders."""
+    """Candidates without straight lines over all recordings of joints whose torque wanders."""
     slow = {seen.item.joint for seen in worth if seen.item.family is Family.SLOW_DRIFT}
-    return [seen for seen in worth if seen.item.family is not Family.DRIFT or seen.item.joint not in slow]
+
+    def held(item: Imperfection) -> bool:
+        return item.family is Family.DRIFT and not item.part and item.joint in slow
+
+    return [seen for seen in worth if not held(seen.item)]
 
 
 def undoing_words(item: Imperfection, size: float, joints: Sequence[str]) -> str:

@@ -30,6 +30,7 @@ from armid.identification.candidates import (
     within_chance,
     worth_undoing,
 )
+from armid.identification.elapsed import several_recordings
 from armid.identification.fault_answers import FaultAnswers
 from armid.identification.faults import Fault
 from armid.identification.imperfection_rows import RowNoise, reference_of
@@ -39,7 +40,7 @@ from armid.identification.scan import LOOKED_AT, FreedRuns, Scanner, usual_rival
 from armid.identification.sensors import Imperfections, Sized
 from armid.identification.thresholds import FAULT_PHASE, FAULT_SHARE
 from armid.identification.trials import Trials
-from armid.identification.wandering import beyond_choice, by_own_rows, of_position, wanders
+from armid.identification.wandering import anew, beyond_choice, by_own_rows, of_position, wanders
 from armid.robot.robot import Robot
 from armid.rows.imperfections import ColumnReference, Family, Imperfection, imperfections
 
@@ -103,7 +104,11 @@ def detect(
     apart = (Family.SLOW_DRIFT, *CHANGES, *MIXED)
     families = [f for f in SUSPECTED if f not in apart and not settled.get(f, False)]
     effects = torque_source(train).effects
+    several = several_recordings(train)
     candidates = imperfections(robot, effects, reference, families)
+    every = (*candidates, *imperfections(robot, effects, reference, apart))
+    if several:
+        candidates = (*candidates, *anew(candidates))
     rivals = usual_rivals(robot, train, reference)
     trials = Trials(
         robot=robot,
@@ -113,7 +118,7 @@ def detect(
             robot=robot,
             channels=train[0].channels,
             delay=0.0 if cutoff_hz is None or not isfinite(cutoff_hz) else FAULT_PHASE.value / cutoff_hz,
-            looked_at=len(candidates) + len(imperfections(robot, effects, reference, apart)),
+            looked_at=len(every) + several * len(anew(every)),
         ),
         possible=PossibleErrors(
             robot=robot, base=base, bodies=bodies or PossibleBodies(), train=train, held_out=held_out
@@ -121,7 +126,7 @@ def detect(
         gains_known=gains_known,
         in_newtons=in_newtons,
     )
-    return _Search(trials=trials, reference=reference).run(candidates)
+    return _Search(trials=trials, reference=reference, several=several).run(candidates)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -179,10 +184,12 @@ class _Search:
     Args:
         trials: on the recording.
         reference: of the recording as it is.
+        several: whether there is more than one, so that something may change in each of them alike.
     """
 
     trials: Trials
     reference: ColumnReference
+    several: bool
 
     def run(self, candidates: Sequence[Imperfection]) -> Detection:
         """Faults one after the other, and what is left then."""
@@ -320,6 +327,7 @@ class _Search:
             found_on=LOOKED_AT,
             beside=(*(drift.item for drift in drifts), *of_position(self.trials.robot, record.reference)),
             energy=energy,
+            several=self.several,
         )
         known = {drift.item.joint for drift in drifts if drift.item.family not in CHANGES}
         return [*seen, *(s for s in slow if s.item.family in CHANGES or s.item.joint not in known)], energy
@@ -354,7 +362,7 @@ class _Search:
             return ()
         effects = torque_source(self.trials.train.runs).effects
         rubbing = imperfections(self.trials.robot, effects, reference, (Family.FRICTION_DRIFT,))
-        return tuple(other for other in rubbing if other.joint == item.joint)
+        return tuple(replace(other, part=item.part) for other in rubbing if other.joint == item.joint)
 
     def _needless(self, course: _Course) -> list[Sized]:
         """Drifts found earlier that the last one explains: a joint whose torque wanders bends the model of the others."""

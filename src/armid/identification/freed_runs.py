@@ -9,6 +9,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.run import Run
+from armid.identification.elapsed import Place
 from armid.identification.sensors import Sized, motion_of
 from armid.rows.imperfections import ColumnReference, Columns
 
@@ -26,15 +27,13 @@ class Squares:
 
 @dataclass(frozen=True, eq=False)
 class WithoutDrifts:
-    """A run that begins after so many samples, without what drifts over the samples of all runs beside a model."""
+    """A run at its place among all, without what drifts over them beside a model."""
 
     drifts: Sequence[Sized]
-    total: int
     reference: ColumnReference
 
-    def __call__(self, run: Run, first: int) -> Run:
-        elapsed = (first + np.arange(len(run))) / self.total
-        columns = Columns(motion_of(run, elapsed=elapsed), self.reference).of([drift.item for drift in self.drifts])
+    def __call__(self, run: Run, place: Place) -> Run:
+        columns = Columns(motion_of(run, place=place), self.reference).of([drift.item for drift in self.drifts])
         return replace(run, y=run.y - columns @ np.array([drift.value for drift in self.drifts]))
 
 

@@ -20,6 +20,7 @@ from armid.estimation.reversals import noise_along
 from armid.estimation.run import Run, each_run, gathered
 from armid.estimation.runs import before, lengths_of
 from armid.identifiability.base import BaseParameters
+from armid.identification.elapsed import Place, places
 from armid.identification.sensors import motion_of
 from armid.information.information import triangular, triangular_by_channel
 from armid.kernels.evaluate import evaluate_rows, residuals
@@ -148,12 +149,11 @@ class RowsBeside:
             reference=reference,
             noise=noise,
             every=self._every,
-            samples=max(sum(lengths), 1),
             thinned=sum(thin),
             folds=folds,
         )
         width = len(self._base) + len(self._items) + 1
-        found = gathered(self._runs, rows, _stacked, before(lengths), before(thin))
+        found = gathered(self._runs, rows, _stacked, places(self._runs, self._items), before(thin))
         # In one layout of memory, so that what follows rounds alike wherever they come from.
         return [np.array(found.get(k, np.zeros((width, width))), order="C") for k in range(folds)]
 
@@ -188,7 +188,7 @@ class _RowFactors:
         items: whose columns Z has.
         reference, noise: where columns are taken, and what rows weigh.
         every: of the samples is looked at.
-        samples, thinned: of all runs, before and after that.
+        thinned: samples of all runs that are.
         folds: blocks of time.
     """
 
@@ -197,26 +197,24 @@ class _RowFactors:
     reference: ColumnReference
     noise: RowNoise
     every: int
-    samples: int
     thinned: int
     folds: int
 
-    def __call__(self, run: Run, first: int, seen: int) -> dict[int, FloatArray]:
-        """Of a run that begins after so many samples, and so many that are looked at."""
+    def __call__(self, run: Run, place: Place, seen: int) -> dict[int, FloatArray]:
+        """Of a run at its place among all, before which so many samples are looked at."""
         factors: dict[int, FloatArray] = {}
-        for start, dense in self._dense(run, first):
+        for start, dense in self._dense(run, place):
             block = np.minimum((seen + start + np.arange(len(dense))) * self.folds // self.thinned, self.folds - 1)
             for k in np.unique(block).tolist():
                 factor = triangular_by_channel(dense if self.folds == 1 else dense[block == k])
                 factors[k] = triangular(np.vstack([factors[k], factor])) if k in factors else factor
         return factors
 
-    def _dense(self, run: Run, first: int) -> Iterator[tuple[int, FloatArray]]:
-        """Weighted rows of a run that begins after `first` samples, in pieces: its start, rows [n, channels, columns]."""
+    def _dense(self, run: Run, place: Place) -> Iterator[tuple[int, FloatArray]]:
+        """Weighted rows of a run at its place among all, in pieces: its start, rows [n, channels, columns]."""
         thin = slice(None, None, self.every)
         inputs, y, weights = run.inputs[thin], run.y[thin], self.noise.weights(run)[thin]
-        elapsed = (first + np.arange(len(run))) / self.samples
-        Z = Columns(motion_of(run, every=self.every, elapsed=elapsed), self.reference).of(self.items)
+        Z = Columns(motion_of(run, every=self.every, place=place), self.reference).of(self.items)
         for start in range(0, len(y), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
             A = evaluate_rows(run.source, inputs[part])[:, :, list(self.base)]

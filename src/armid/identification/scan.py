@@ -18,9 +18,10 @@ from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.reversals import classed_information
 from armid.estimation.run import Run, each_run
-from armid.estimation.runs import before, changed_runs, lengths_of
+from armid.estimation.runs import changed_runs
 from armid.identifiability.base import BaseParameters
 from armid.identification.candidates import DRIFTS, Seen
+from armid.identification.elapsed import places
 from armid.identification.freed_runs import WithoutDrifts, seconds_of
 from armid.identification.imperfection_rows import RowNoise, RowsBeside
 from armid.identification.sensors import Imperfections, Sized, corrected_runs
@@ -129,8 +130,9 @@ class Scanner:
         runs = corrected_runs(self.runs, record)
         if not drifts:
             return runs
-        lengths = lengths_of(runs)
-        return changed_runs(runs, WithoutDrifts(drifts, sum(lengths), record.reference), before(lengths))
+        return changed_runs(
+            runs, WithoutDrifts(drifts, record.reference), places(runs, [drift.item for drift in drifts])
+        )
 
     def fitted(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Imperfections, RowNoise]:
         """The record with the model that fits runs freed from what it holds, and the noise of their rows.

@@ -14,6 +14,7 @@ from armid.arrays import FloatArray
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run
 from armid.estimation.runs import changed_runs
+from armid.identification.elapsed import Place
 from armid.kernels.evaluate import residuals
 from armid.page import Table
 from armid.rows.imperfections import COSINE, KINDS, SINE, ColumnReference, Columns, Family, Imperfection, Motion
@@ -380,9 +381,10 @@ def advanced(values: FloatArray, shifts: FloatArray, predicted: Callable[[slice]
     return out
 
 
-def motion_of(run: Run, *, every: int = 1, elapsed: FloatArray | None = None) -> Motion:
-    """A run as columns are computed on."""
-    source = torque_source([run])
+def motion_of(run: Run, *, every: int = 1, place: Place | None = None) -> Motion:
+    """A run as columns are computed on; one without a place is all there is."""
+    source, count = torque_source([run]), len(run)
+    at = place or Place(before=0, total=count, before_alone=0, total_alone=count)
     return Motion(
         source=run.source,
         robot=source.robot,
@@ -391,6 +393,7 @@ def motion_of(run: Run, *, every: int = 1, elapsed: FloatArray | None = None) ->
         inputs=run.inputs,
         rate=run.rate,
         segments=run.segments,
-        elapsed=np.zeros(len(run)) if elapsed is None else elapsed,
+        elapsed=at.elapsed(count),
+        elapsed_alone=at.elapsed_alone(count),
         every=every,
     )

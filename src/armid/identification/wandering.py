@@ -9,7 +9,7 @@ exp(-x^2 / 2); so x is what counts as deviations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import sqrt
 
@@ -24,7 +24,15 @@ from armid.identifiability.base import BaseParameters
 from armid.identification.candidates import CHANGES, DRIFTS, Seen
 from armid.identification.imperfection_rows import RowNoise, RowsBeside
 from armid.robot.robot import JointKind, Robot
-from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection, drift_curve, imperfections
+from armid.rows.imperfections import (
+    EVERY_RECORDING,
+    KINDS,
+    ColumnReference,
+    Family,
+    Imperfection,
+    drift_curve,
+    imperfections,
+)
 
 WAVES = 5
 """Most half waves: two and a half swings over a recording."""
@@ -49,6 +57,7 @@ def wanders(
     found_on: int,
     beside: Sequence[Imperfection],
     energy: float,
+    several: bool = False,
 ) -> list[Seen]:
     """The slow drift of every joint as the rows show it, with its own shape; its size is the swing between its extremes.
 
@@ -64,13 +73,15 @@ def wanders(
         beside: what may be there as well, as large as the rows say: drifts that were found, and torque that goes with the
             position of a joint (`of_position`), which a slow motion takes along.
         energy: squared error to which shares of what is taken away refer.
+        several: whether the runs are of several recordings.
     """
     most = _half_waves(runs, robot.n_joints)
     waves = [_wave(robot, reference, j, k) for j, count in enumerate(most) for k in range(count)]
     lines = [replace(_wave(robot, reference, j, 0), family=Family.DRIFT, waves=()) for j in range(robot.n_joints)]
     known = set(beside)
     source = torque_source(runs)
-    changing = [i for i in imperfections(robot, source.effects, reference, CHANGES) if i not in known]
+    changes = imperfections(robot, source.effects, reference, CHANGES)
+    changing = [i for i in (*changes, *(anew(changes) if several else ())) if i not in known]
     rows = RowsBeside(runs, base, (*beside, *waves, *lines, *changing), most=_LOOKED_AT)
     factor = rows.factor(reference, rows.thinned(noise, found_on))
     left = Eliminated.of(len(base) + len(beside), [factor])
@@ -99,6 +110,12 @@ def wanders(
         taken = alone.alone(k + len(beside) - drifts)[2] * energy / without
         out.append(Seen(item=item, size=size, deviation=deviation, taken=taken))
     return out
+
+
+def anew(items: Iterable[Imperfection]) -> tuple[Imperfection, ...]:
+    """Those that change along a straight line, changing from begin to end in every recording."""
+    lines = (Family.DRIFT, *CHANGES)
+    return tuple(replace(item, part=EVERY_RECORDING) for item in items if item.family in lines)
 
 
 def of_position(robot: Robot, reference: ColumnReference) -> tuple[Imperfection, ...]:

@@ -147,6 +147,9 @@ description are those of the drawing; shapes of friction are a few per cent of t
 SINE, COSINE = "sine", "cosine"
 """Parts of a wave of the angle."""
 
+EVERY_RECORDING = "in every recording"
+"""Part of what changes alike from begin to end in each of several recordings, as where every one begins with a cold arm."""
+
 STRIBECK_SCALES = (0.03, 0.1, 0.3)
 """Shares of a joint's largest speed at which the hump near standstill has decayed; which one, the data decide."""
 

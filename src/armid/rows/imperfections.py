@@ -28,6 +28,7 @@ from armid.robot.robot import Robot
 from armid.rows.gravity import GravityRows
 from armid.rows.imperfection_families import (
     COSINE,
+    EVERY_RECORDING,
     KINDS,
     SINE,
     STRIBECK_SCALES,
@@ -40,6 +41,7 @@ from armid.rows.lengths import LengthColumns, half_way, length_torque
 
 __all__ = [
     "COSINE",
+    "EVERY_RECORDING",
     "KINDS",
     "SINE",
     "STRIBECK_SCALES",
@@ -64,7 +66,8 @@ class Motion:
         inputs: shape [n_samples, len(source.inputs)]; positions, velocities, accelerations first.
         rate: [Hz].
         segments: (start, stop) of uniform sampling.
-        elapsed: share of its recording that has gone by at every sample, 0 to 1, shape [n_samples].
+        elapsed: share of all recordings that has gone by at every sample, 0 to 1, shape [n_samples].
+        elapsed_alone: the same of its own recording.
         every: only every so many samples are wanted.
     """
 
@@ -76,6 +79,7 @@ class Motion:
     rate: float
     segments: tuple[tuple[int, int], ...]
     elapsed: FloatArray
+    elapsed_alone: FloatArray
     every: int = 1
 
 
@@ -230,7 +234,8 @@ class Columns:
 
     def _changing(self, item: Imperfection, j: int) -> FloatArray:
         """Torque, gain or friction that is another at the end of the recording than at its begin."""
-        curve = drift_curve(item, self._m.elapsed[:: self._m.every])
+        elapsed = self._m.elapsed_alone if item.part == EVERY_RECORDING else self._m.elapsed
+        curve = drift_curve(item, elapsed[:: self._m.every])
         match item.family:
             case Family.GAIN_DRIFT:
                 return self.torque[:: self._m.every, j] * curve
