@@ -158,6 +158,36 @@ def test_columns_are_what_undoing_takes_away(family: Family, recorded_velocity: 
         np.testing.assert_allclose(Z, change, rtol=1e-4, atol=1e-3)
 
 
+def test_motion_of_one_joint_that_came_late_is_moved_back_and_its_column_is_the_derivative_of_that() -> None:
+    run, pi = a_run()
+    n, t, late = len(run.channels), np.arange(400.0)[:, np.newaxis] / 1000.0, 0.004
+    speed = np.linspace(7.0, 11.0, n)
+
+    def motion(late_by: float) -> FloatArray:
+        at = t - late_by * (np.arange(n) == 1)
+        return np.hstack([np.sin(speed * at), speed * np.cos(speed * at), -(speed**2) * np.sin(speed * at)])
+
+    y = evaluate_rows(run.source, motion(0.0)) @ pi
+    recorded = replace(run, inputs=motion(late), y=y, segments=((0, 400),), rate=1000.0)
+    reference = reference_of(run, pi)
+    item = next(
+        i
+        for i in imperfections(run.source.robot, EFFECTS, reference, [Family.ENCODER_DELAY])  # type: ignore[attr-defined]
+        if i.joint == 1
+    )
+    found = Imperfections(
+        joints=run.channels, sizes=(Sized(item, late, 0.0),), names=run.source.columns, reference=reference
+    )
+    # A spline through samples of 1 kHz, and beyond the last one the acceleration that was.
+    undone = found.corrected(recorded).inputs
+    np.testing.assert_allclose(undone[:-5], motion(0.0)[:-5], atol=1e-5)
+    np.testing.assert_allclose(undone[:, : 2 * n], motion(0.0)[:, : 2 * n], atol=0.01)
+    column = Columns(motion_of(recorded), reference).of([item])[5:-5, :, 0]
+    h = 1e-5
+    change = evaluate_rows(run.source, motion(late - h)) @ pi - evaluate_rows(run.source, motion(late + h)) @ pi
+    np.testing.assert_allclose(column, change[5:-5] / (2.0 * h), rtol=1e-3, atol=1e-2 * np.abs(column).max())
+
+
 def test_a_tilted_base_is_gravity_turned() -> None:
     run, pi = a_run()
     robot = run.source.robot  # type: ignore[attr-defined]

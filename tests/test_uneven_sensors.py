@@ -34,14 +34,14 @@ def clean(seed: int) -> Log:
     return log(robot, varied(robot, 0.2, np.random.default_rng(1)), seed=seed)
 
 
-def identified(spoil: Spoil) -> Result:
+def identified(spoil: Spoil, *, correct: bool = False) -> Result:
     def recorded(seed: int) -> Log:
         own = clean(seed)
         channels = {channel: np.array(values) for channel, values in own.channels.items()}
         spoil(channels, np.asarray(own.time))
         return replace(own, channels=channels, notes=())
 
-    settings = Identification(effects=EFFECTS, sensitivity=False)
+    settings = Identification(effects=EFFECTS, sensitivity=False, correct=correct)
     return run_identification(load_robot(str(urdf_file())), [recorded(3)], [recorded(5)], settings)
 
 
@@ -75,6 +75,16 @@ def out_of_round(size: float) -> Spoil:
     return spoil
 
 
+def behind(seconds: float) -> Spoil:
+    """Motion of the shoulder recorded late."""
+
+    def spoil(channels: Channels, t: FloatArray) -> None:
+        for channel in {Channel.POSITION, Channel.VELOCITY} & set(channels):
+            channels[channel][:, SHOULDER] = np.interp(t - seconds, t, channels[channel][:, SHOULDER])
+
+    return spoil
+
+
 def with_play(width: float) -> Spoil:
     def spoil(channels: Channels, _: FloatArray) -> None:
         channels[Channel.POSITION][:, SHOULDER] = dragged(channels[Channel.POSITION][:, SHOULDER], width)
@@ -103,7 +113,9 @@ def of_sound() -> Result:
     return identified(sound)
 
 
-@pytest.mark.parametrize("kind", ["eccentricity sine", "eccentricity cosine", "play", "hysteresis", JITTER])
+@pytest.mark.parametrize(
+    "kind", ["encoder-delay", "eccentricity sine", "eccentricity cosine", "play", "hysteresis", JITTER]
+)
 def test_sound_sensors_are_bounded(kind: str) -> None:
     assert of_sound().verdict is Verdict.TRUSTED
     fault = of_shoulder(of_sound(), kind)
@@ -118,6 +130,25 @@ def test_an_encoder_out_of_round_is_named_with_its_size_and_decisive() -> None:
     assert fault.low < 0.1 < fault.high
     assert fault.high - fault.low < 0.01
     assert result.verdict is Verdict.UNTRUSTED
+
+
+@pytest.mark.parametrize("seconds", [-0.03, 0.006, 0.02, 0.06])
+def test_motion_of_one_joint_that_came_late_is_named_with_its_size(seconds: float) -> None:
+    result = identified(behind(seconds))
+    fault = of_shoulder(result, "encoder-delay")
+    assert fault.answer is Answer.FOUND
+    # By less than half a sample, and by a twentieth where undoing it is far from its derivative.
+    assert fault.estimate == pytest.approx(seconds, abs=0.0015, rel=0.05)
+    assert "encoder_delay" in fault.words
+    # Decisive is what is beyond three tolerances and what filters leave of friction that turns around.
+    assert (result.verdict is Verdict.UNTRUSTED) == (abs(seconds) > 0.009)
+
+
+def test_motion_of_one_joint_that_came_late_is_undone_on_request() -> None:
+    result = identified(behind(0.06), correct=True)
+    assert result.verdict is Verdict.TRUSTED
+    assert of_shoulder(result, "encoder-delay").corrected
+    assert result.relative_error["held_out"] < 1.1 * of_sound().relative_error["held_out"]
 
 
 @pytest.mark.parametrize(

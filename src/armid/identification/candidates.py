@@ -37,6 +37,7 @@ SUSPECTED = (
     Family.GAIN,
     Family.DELAY,
     Family.COMMON_DELAY,
+    Family.ENCODER_DELAY,
     Family.ZERO,
     Family.SCALE,
     Family.GEAR_RATIO,
@@ -81,6 +82,7 @@ EXPERIMENTS = {
     Family.TILT: "put a level on the base, or use --find-gravity with a motion of all joints",
     Family.DELAY: "record a faster motion of this joint",
     Family.COMMON_DELAY: "record a faster motion",
+    Family.ENCODER_DELAY: "record a faster motion of this joint, or stamp its encoder and the torque by one clock",
     Family.LENGTH: "measure the length, or calibrate the arm with measured poses (armid calibrate)",
     Family.DRIFT: "return to the same poses at the end of the recording",
     Family.SLOW_DRIFT: "return to the same poses again and again during the recording",
@@ -248,8 +250,8 @@ def undoing_words(item: Imperfection, size: float, joints: Sequence[str]) -> str
             return in_mapping(f"position, velocity and {torque}", "gear_ratio", name, f"{1.0 / (1.0 + size):.4g}")
         case Family.ZERO:
             return in_mapping("position", "offset", name, f"{-size:.4g}")
-        case Family.DELAY | Family.ECCENTRICITY:
-            word = f"{item.family.value}_{item.part}" if item.part else item.family.value
+        case Family.DELAY | Family.ENCODER_DELAY | Family.ECCENTRICITY:
+            word = f"{item.family.value}_{item.part}" if item.part else item.family.value.replace("-", "_")
             return f"sensors: FILE, and in FILE schema: {SCHEMA} and joints: {{{name}: {{{word}: {size:.4g}}}}}"
         case Family.COMMON_DELAY:
             return f"--torque-delay-ms {1e3 * size:.3g}"

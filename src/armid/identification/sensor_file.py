@@ -31,6 +31,7 @@ _WHAT = "a sensor file, sensors.yaml in the --out of armid identify"
 _OF_JOINTS = {
     (Family.GAIN, ""): "gain",
     (Family.DELAY, ""): "delay",
+    (Family.ENCODER_DELAY, ""): "encoder_delay",
     (Family.ZERO, ""): "zero",
     (Family.SCALE, ""): "scale",
     (Family.ECCENTRICITY, SINE): "eccentricity_sine",
@@ -82,7 +83,7 @@ def sensor_text(found: Imperfections) -> str:
         return ""
     lines = [
         f"schema: {SCHEMA}",
-        "# errors of the recording: gain, scale and clock as shares, zero in rad or m, eccentricity in rad, delay in s",
+        "# errors of the recording: gain, scale and clock as shares, zero in rad or m, eccentricity in rad, delays in s",
     ]
     if any(joint is not None for _, _, joint in sizes):
         lines.append("joints:")

@@ -15,12 +15,22 @@ from armid.estimation.recording import torque_source
 from armid.estimation.run import Run
 from armid.estimation.runs import changed_runs
 from armid.identification.elapsed import Place
+from armid.identification.encoders import centred, sooner
 from armid.kernels.evaluate import residuals
 from armid.page import Table
+from armid.rows.filtered import FilteredTorqueRows
 from armid.rows.imperfections import COSINE, KINDS, SINE, ColumnReference, Columns, Family, Imperfection, Motion
 from armid.signals.spline import CubicSpline
 
-_EXACT = (Family.GAIN, Family.ZERO, Family.SCALE, Family.GEAR_RATIO, Family.CLOCK, Family.ECCENTRICITY)
+_EXACT = (
+    Family.GAIN,
+    Family.ZERO,
+    Family.SCALE,
+    Family.GEAR_RATIO,
+    Family.CLOCK,
+    Family.ECCENTRICITY,
+    Family.ENCODER_DELAY,
+)
 """Families undone exactly; the others are subtracted as columns times sizes, delays of faults apart."""
 
 DELAYS = (Family.DELAY, Family.COMMON_DELAY)
@@ -194,7 +204,8 @@ class Imperfections:
         for j in range(n):
             sine, cosine = (self.size(Family.ECCENTRICITY, j, part) for part in (SINE, COSINE))
             if sine or cosine:
-                inputs[:, j : 3 * n : n] = _round(inputs[:, j : 3 * n : n], sine, cosine)
+                inputs[:, j : 3 * n : n] = centred(inputs[:, j : 3 * n : n], sine, cosine)
+        inputs = self._with_encoders_on_time(run, inputs)
         back = (1.0 + gain) * (np.array(run.torque_scale) if run.torque_scale else 1.0)
         scale_back = tuple(back.tolist()) if np.any(back != 1.0) else ()
         moved = replace(run, inputs=inputs, y=run.y / (1.0 + gain), torque_scale=scale_back)
@@ -202,6 +213,15 @@ class Imperfections:
         moved = replace(moved, y=self._on_time(moved, moved.y))
         beside = self._subtracted(moved)
         return replace(moved, y=moved.y - beside, y_raw=None if raw is None else raw - beside)
+
+    def _with_encoders_on_time(self, run: Run, inputs: FloatArray) -> FloatArray:
+        """Motion of every joint as it was when it was recorded, within every segment of the run."""
+        n = len(self.joints)
+        end = (4 if isinstance(run.source, FilteredTorqueRows) else 3) * n
+        for j, late in enumerate(self.per_joint(Family.ENCODER_DELAY)):
+            for start, stop in run.segments if late else ():
+                inputs[start:stop, j:end:n] = sooner(inputs[start:stop, j:end:n], late, run.rate)
+        return inputs
 
     def _on_time(self, run: Run, values: FloatArray) -> FloatArray:
         """Torques moved back in time by what each is late, within every segment of the run."""
@@ -314,25 +334,6 @@ class Imperfections:
             moves=bool(values.get("moves", False)),
         )
 
-
-def _round(read: FloatArray, sine: float, cosine: float) -> FloatArray:
-    """Angle, velocity and acceleration as a disc without eccentricity would have them, shape [n, 3].
-
-    The angle q is read as q + s sin(q) + c cos(q); a few steps of Newton's method undo that.
-    """
-    angle, velocity, acceleration = read.T
-    q = angle
-    for _ in range(_NEWTON_STEPS):
-        error = sine * np.sin(q) + cosine * np.cos(q)
-        q = q - (q + error - angle) / (1.0 + sine * np.cos(q) - cosine * np.sin(q))
-    stretch = 1.0 + sine * np.cos(q) - cosine * np.sin(q)
-    qd = velocity / stretch
-    qdd = (acceleration + (sine * np.sin(q) + cosine * np.cos(q)) * qd**2) / stretch
-    return np.column_stack([q, qd, qdd])
-
-
-_NEWTON_STEPS = 5
-"""Each doubles the digits; two from a degree."""
 
 _PEOPLE = {"1": (100.0, "%"), "rad": (180.0 / np.pi, "deg"), "s": (1e3, "ms"), "m": (1e3, "mm")}
 """Units in which people say sizes."""

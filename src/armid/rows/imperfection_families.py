@@ -24,6 +24,8 @@ class Family(StrEnum):
     """Torque recorded late [s], per joint."""
     COMMON_DELAY = "common-delay"
     """All torques recorded late alike [s]."""
+    ENCODER_DELAY = "encoder-delay"
+    """Motion of one joint recorded late [s], per joint: an encoder on another bus, or behind a filter of its own."""
     ZERO = "zero"
     """Angle read too large by a constant [rad or m], per joint."""
     SCALE = "scale"
@@ -108,6 +110,7 @@ KINDS: dict[Family, FamilyKind] = {
     Family.GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=True),
     Family.DELAY: FamilyKind(tolerance=0.003, unit="s", sensors=True, aliases=False),
     Family.COMMON_DELAY: FamilyKind(tolerance=0.003, unit="s", sensors=True, aliases=False, recurs=False),
+    Family.ENCODER_DELAY: FamilyKind(tolerance=0.003, unit="s", sensors=True, aliases=False, recurs=False),
     Family.ZERO: FamilyKind(tolerance=float(np.radians(1.0)), unit="rad", sensors=True, aliases=True),
     Family.SCALE: FamilyKind(tolerance=0.01, unit="1", sensors=True, aliases=True),
     Family.CLOCK: FamilyKind(tolerance=0.01, unit="1", sensors=True, aliases=True),

@@ -25,6 +25,7 @@ from armid.kernels.source import RowSource
 from armid.parameters.effects import Effects, TorqueSide
 from armid.parameters.space import OwnerKind, Parameter, named_parameters
 from armid.robot.robot import Robot
+from armid.rows.filtered import FilteredTorqueRows
 from armid.rows.gravity import GravityRows
 from armid.rows.imperfection_families import (
     COSINE,
@@ -107,6 +108,7 @@ class Columns:
             Family.REVERSAL: self._turned_late,
             Family.LENGTH: self._length,
             Family.ECCENTRICITY: self._eccentricity,
+            Family.ENCODER_DELAY: self._behind,
             Family.PLAY: self._play,
         }
 
@@ -159,9 +161,14 @@ class Columns:
         """Of Coulomb friction: as the rows have it, low-passed and with presliding, else the sign of the velocity."""
         return self._direction_of(self._x)
 
+    @property
+    def _turns(self) -> bool:
+        """Whether the rows are given the direction of Coulomb friction."""
+        return isinstance(self._m.source, FilteredTorqueRows)
+
     def _direction_of(self, inputs: FloatArray) -> FloatArray:
         n = self._n
-        if len(self._m.source.inputs) > 3 * n and self._m.source.inputs[3 * n] == "sign1":
+        if self._turns:
             return inputs[:, 3 * n : 4 * n]
         return np.asarray(np.sign(inputs[:, n : 2 * n]))
 
@@ -286,6 +293,16 @@ class Columns:
         wave, slope = (np.sin(q), np.cos(q)) if item.part == SINE else (np.cos(q), -np.sin(q))
         error = np.column_stack([wave, slope * qd, slope * qdd - wave * qd**2])
         return -np.einsum("nck,nk->nc", self._jacobian[:, :, places], error)
+
+    def _behind(self, item: Imperfection) -> FloatArray:
+        """Angle, velocity and acceleration of one joint as they were a while ago, and the direction of its friction with them."""
+        n, j, x = self._n, int(item.joint or 0), self._m.inputs
+        jerk = self._rate_of_change(x[:, 2 * n + j])[:: self._m.every]
+        changes = [self._x[:, n + j], self._x[:, 2 * n + j], jerk]
+        if self._turns:
+            changes.append(self._rate_of_change(x[:, 3 * n + j])[:: self._m.every])
+        places = [order * n + j for order in range(len(changes))]
+        return np.asarray(np.einsum("nck,nk->nc", self._jacobian[:, :, places], np.column_stack(changes)))
 
     def _play(self, item: Imperfection) -> FloatArray:
         """An angle read half the play behind where the joint is, on either way."""
