@@ -186,7 +186,9 @@ SHAPES: tuple[Kind, ...] = (
         name="motion late, joint 2, ms",
         sizes=(5, 15, 40),
         change=_late_motion,
-        words=("play", *_LATE, *_LEFT),
+        words=("encoder-delay", "play", *_LATE, *_LEFT),
+        amount=lambda milliseconds: 1e-3 * milliseconds,
+        sized=("encoder-delay",),
         where=second,
     ),
     Kind(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from math import isnan, nan
 
 import numpy as np
 import pytest
@@ -132,7 +131,7 @@ def test_an_encoder_out_of_round_is_named_with_its_size_and_decisive() -> None:
     assert result.verdict is Verdict.UNTRUSTED
 
 
-@pytest.mark.parametrize("seconds", [-0.03, 0.006, 0.02, 0.06])
+@pytest.mark.parametrize("seconds", [-0.03, 0.02, 0.06])
 def test_motion_of_one_joint_that_came_late_is_named_with_its_size(seconds: float) -> None:
     result = identified(behind(seconds))
     fault = of_shoulder(result, "encoder-delay")
@@ -140,8 +139,14 @@ def test_motion_of_one_joint_that_came_late_is_named_with_its_size(seconds: floa
     # By less than half a sample, and by a twentieth where undoing it is far from its derivative.
     assert fault.estimate == pytest.approx(seconds, abs=0.0015, rel=0.05)
     assert "encoder_delay" in fault.words
-    # Decisive is what is beyond three tolerances and what filters leave of friction that turns around.
-    assert (result.verdict is Verdict.UNTRUSTED) == (abs(seconds) > 0.009)
+    assert result.verdict is Verdict.UNTRUSTED
+
+
+def test_little_that_one_joint_came_late_is_said_where_all_torque_may_have_come_early() -> None:
+    """The shoulder carries nearly all torque of this arm."""
+    result = identified(behind(0.006))
+    assert of_shoulder(result, "encoder-delay").bound > 0.005
+    assert "common-delay" in {f.kind for f in result.faults if f.answer is Answer.FOUND}
 
 
 def test_motion_of_one_joint_that_came_late_is_undone_on_request() -> None:
@@ -151,15 +156,20 @@ def test_motion_of_one_joint_that_came_late_is_undone_on_request() -> None:
     assert result.relative_error["held_out"] < 1.1 * of_sound().relative_error["held_out"]
 
 
-@pytest.mark.parametrize(
-    ("spoil", "kind", "size"), [(with_play(0.03), "play", 0.03), (with_hysteresis(0.4), "hysteresis", nan)]
-)
-def test_what_follows_behind_is_said_with_a_size(spoil: Spoil, kind: str, size: float) -> None:
-    """Derived velocities and friction at reversals feel it as well: its column is not all of it, and it is said, not named."""
-    fault = of_shoulder(identified(spoil), kind)
+@pytest.mark.parametrize("width", [0.008, 0.015, 0.03])
+def test_play_of_an_encoder_is_named_with_its_size_and_decisive(width: float) -> None:
+    result = identified(with_play(width))
+    fault = of_shoulder(result, "play")
+    assert fault.answer is Answer.FOUND
+    assert fault.low < width < fault.high
+    assert result.verdict is Verdict.UNTRUSTED
+
+
+def test_hysteresis_of_torque_is_said() -> None:
+    """Friction at reversals feels it as well: its column is not all of it, and it is said, not named."""
+    fault = of_shoulder(identified(with_hysteresis(0.4)), "hysteresis")
     assert fault.answer is Answer.UNDECIDABLE
     assert fault.low > fault.tolerance
-    assert isnan(size) or fault.low < size < fault.high
 
 
 @pytest.mark.parametrize("seconds", [0.002, 0.004, 0.010])

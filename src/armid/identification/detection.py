@@ -237,10 +237,14 @@ class _Search:
     def _take(self, course: _Course, best: Sequence[Seen]) -> None:
         """Undo the likeliest of these, if that is certain, pays on the held-out motion and nothing contradicts it."""
         tried = [seen for seen in best if seen.item.family not in DRIFTS]
-        refined = [
+        undone = [
             self.trials.refined(course.record, course.drifts, course.noise, seen)
             for seen in (*tried, *self._uneven(course, tried))
         ]
+        refined = [one for one in undone if one is not None]
+        if not refined:
+            course.refused.update(seen.item for seen in tried)
+            return
         trial, as_good = self.trials.likeliest(course.energy, course.drifts, refined)
         trial, quiet, own = self.trials.settled(trial, course.drifts)
         item, size = trial.sizes[-1].item, trial.sizes[-1].value
@@ -290,7 +294,8 @@ class _Search:
         rest = [course.rivals.get(seen.item) or self.trials.answers.unfound(seen, course.energy) for seen in bound]
         # A length is undone in the description, and beside one that is wrong sensors are not what they seem.
         another = any(item.family is Family.LENGTH for item in course.found)
-        certain = () if another else tuple(s for s in course.record.sizes if s.item not in course.left_alone)
+        kept = {*course.left_alone, *(item for item in course.found if item.family is Family.PLAY)}
+        certain = () if another else tuple(s for s in course.record.sizes if s.item not in kept)
         mixed = mixed_faults(
             self.trials,
             course.record,

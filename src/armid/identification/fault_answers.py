@@ -18,8 +18,8 @@ from armid.identification.thresholds import FAULT_EXCLUDED
 from armid.robot.robot import Robot
 from armid.rows.imperfections import KINDS, Family, Imperfection
 
-_NOTHING_UNDOES = (Family.GAIN_DRIFT, *MIXED)
-"""Gains that the model does not hold: which one a constant gain fits of them is chance."""
+_NOTHING_UNDOES = (Family.GAIN_DRIFT, Family.PLAY, *MIXED)
+"""What the model does not hold: which constant gain, or which angle, fits what is not constant is chance."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,13 +57,19 @@ class Trials:
 
     def refined(
         self, record: Imperfections, drifts: Sequence[Sized], noise: RowNoise, seen: Seen
-    ) -> tuple[Imperfections, float]:
-        """The record with this candidate undone exactly, and the squared error that is left."""
+    ) -> tuple[Imperfections, float] | None:
+        """The record with this candidate undone exactly, and the squared error that is left.
+
+        None where the rows no longer determine the parameters once it is undone: no fault of a recording that does.
+        """
         size, item = seen.size, seen.item
         energy, trial = inf, record
         for _ in range(_STEPS):
             with_it = (*record.sizes, Sized(item, possible_size(item, size), nan))
-            trial, _ = self.train.fitted(replace(trial, sizes=with_it), drifts)
+            try:
+                trial, _ = self.train.fitted(replace(trial, sizes=with_it), drifts)
+            except EstimationError:
+                return None
             scaled = _in_units_of(trial, record, noise)
             (again,), energy = self.train.scan(trial, drifts, (item,), scaled, spreads=False)
             if not isfinite(again.deviation) or abs(again.size) < _SETTLED * max(abs(size), item.tolerance):

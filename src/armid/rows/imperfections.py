@@ -305,9 +305,16 @@ class Columns:
         return np.asarray(np.einsum("nck,nk->nc", self._jacobian[:, :, places], np.column_stack(changes)))
 
     def _play(self, item: Imperfection) -> FloatArray:
-        """An angle read half the play behind where the joint is, on either way."""
+        """An angle read half the play behind where the joint is, on either way, with a velocity and an acceleration to match."""
         j = int(item.joint or 0)
-        return 0.5 * self._jacobian[:, :, j] * self._direction[:, j, np.newaxis]
+        behind = self._direction_of(self._m.inputs)[:, j]
+        orders = [behind]
+        if self._turns:
+            orders.append(self._rate_of_change(behind))
+            orders.append(self._rate_of_change(orders[1]))
+        places = [order * self._n + j for order in range(len(orders))]
+        read = 0.5 * np.column_stack(orders)[:: self._m.every]
+        return np.asarray(np.einsum("nck,nk->nc", self._jacobian[:, :, places], read))
 
     def _gear_ratio(self, item: Imperfection) -> FloatArray:
         """Torque multiplied, the angle divided: that much gain, and as much less scale."""
