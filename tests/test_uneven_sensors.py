@@ -165,11 +165,19 @@ def test_play_of_an_encoder_is_named_with_its_size_and_decisive(width: float) ->
     assert result.verdict is Verdict.UNTRUSTED
 
 
-def test_hysteresis_of_torque_is_said() -> None:
-    """Friction at reversals feels it as well: its column is not all of it, and it is said, not named."""
-    fault = of_shoulder(identified(with_hysteresis(0.4)), "hysteresis")
+@pytest.mark.parametrize("share", [0.2, 0.4])
+def test_hysteresis_of_torque_is_named_with_its_size_and_decisive(share: float) -> None:
+    result = identified(with_hysteresis(share))
+    fault = of_shoulder(result, "hysteresis")
+    assert fault.answer is Answer.FOUND
+    assert fault.low < share * float(np.std(clean(3).channels[Channel.LINK_TORQUE][:, SHOULDER])) < fault.high
+    assert result.verdict is Verdict.UNTRUSTED
+
+
+def test_little_hysteresis_of_torque_is_said() -> None:
+    fault = of_shoulder(identified(with_hysteresis(0.1)), "hysteresis")
     assert fault.answer is Answer.UNDECIDABLE
-    assert fault.low > fault.tolerance
+    assert fault.low > 0.0
 
 
 @pytest.mark.parametrize("seconds", [0.002, 0.004, 0.010])

@@ -39,6 +39,7 @@ from armid.rows.imperfection_families import (
     imperfections,
 )
 from armid.rows.lengths import LengthColumns, half_way, length_torque
+from armid.rows.presliding import followed
 
 __all__ = [
     "COSINE",
@@ -202,9 +203,16 @@ class Columns:
             case Family.LOAD_GAIN:
                 return np.asarray(own * np.abs(own) / max(self._r.load[j], 1e-12))
             case Family.HYSTERESIS:
-                return -0.5 * np.sign(self._rate_of_change(self.torque[:, j]))[:: self._m.every]
+                return -0.5 * self._behind_torque(j, item.tolerance)[:: self._m.every]
             case _:
                 return np.asarray(own)
+
+    def _behind_torque(self, j: int, width: float) -> FloatArray:
+        """Whether torque of a joint rises or falls, between -1 and 1: it has turned around once it changed by this width."""
+        out = np.zeros(len(self.torque))
+        for start, stop in self._m.segments:
+            out[start:stop] = followed(self.torque[start:stop, j], width)
+        return out
 
     def _on_one_joint(self, item: Imperfection, j: int) -> FloatArray:
         v, way = self._speed[:, j], self._direction[:, j]
