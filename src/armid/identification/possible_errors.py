@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 
 import numpy as np
@@ -84,19 +84,16 @@ class PossibleErrors:
         stands in for the cable of another joint makes that one better, and all that it should concern worse.
         """
         item = trial.sizes[-1].item
-        before = Imperfections(
-            joints=trial.joints,
-            names=trial.names,
-            reference=trial.reference,
-            sizes=trial.sizes[:-1],
-            moves=trial.moves,
-        )
         try:
-            pairs = list(zip(self._errors(before), self._errors(trial), strict=True))
+            undone_errors = self._errors(trial)
         except EstimationError:
             return False
+        try:
+            errors = self._errors(replace(trial, sizes=trial.sizes[:-1]))
+        except EstimationError:
+            return True  # there are such bodies only once it is undone
         least = log(TIED.value)
-        for without, undone in pairs:
+        for without, undone in zip(errors, undone_errors, strict=True):
             gain = np.log(without / undone)
             if float(gain.sum()) < least or (item.joint is not None and gain[item.joint] < -least):
                 return False

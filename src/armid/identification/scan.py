@@ -60,8 +60,8 @@ _FREE = 1e3
 _BLOCKS = (5, 20)
 """Fewest and most blocks of time that are left out in turn; of one second where that makes as many."""
 
-_KEPT = 3
-"""Freed runs at hand, one for each of the candidates that are refined."""
+_KEPT = 6
+"""Freed runs at hand, one for each of the candidates that are refined and compared."""
 
 
 def usual_rivals(robot: Robot, runs: Sequence[Run], reference: ColumnReference) -> tuple[Imperfection, ...]:

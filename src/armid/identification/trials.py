@@ -78,10 +78,24 @@ class Trials:
         return trial, energy
 
     def likeliest(
-        self, energy: float, drifts: Sequence[Sized], refined: Sequence[tuple[Imperfections, float]]
+        self, record: Imperfections, drifts: Sequence[Sized], refined: Sequence[Imperfections]
     ) -> tuple[Imperfections, list[Sized]]:
-        """Of candidates undone, with what each leaves, the one to believe in, and those that explain as much."""
-        costs = [(trial, rest + against(trial.sizes[-1])) for trial, rest in refined]
+        """Of candidates undone, each beside a record, the one to believe in, and those that explain as much.
+
+        A fault makes the residuals of its joint large, and beside these nearly anything explains as much. So what each leaves
+        counts in units of the smallest noise that any of them leaves to a joint: that of rows which are sound.
+        """
+        noises = [self.train.freed(trial, drifts).noise for trial in refined]
+        sound = np.min([n.sigma * (1.0 + t.gains) for n, t in zip(noises, refined, strict=True)], axis=0)
+
+        def left(trial: Imperfections, item: Imperfection) -> float:
+            """Squared error beside a trial, its last size as these units have it."""
+            noise = replace(noises[0], sigma=sound / (1.0 + trial.gains))
+            (last,), rest = self.train.scan(trial, drifts, (item,), noise, spreads=False)
+            return rest if trial is record else rest - last.taken
+
+        energy = left(record, refined[0].sizes[-1].item)
+        costs = [(trial, left(trial, trial.sizes[-1].item) + against(trial.sizes[-1])) for trial in refined]
         least = min(cost for _, cost in costs)
         equal = [trial for trial, cost in costs if tied(energy, least, cost)]
         trial, *as_good = self._described(equal, drifts)
