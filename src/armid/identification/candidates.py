@@ -58,6 +58,9 @@ _LARGEST = 1000.0
 _LEAST = -0.9
 """The same by which it may read too little: what is left of less cannot be told from nothing, or from the opposite."""
 
+_LOOPS = (Family.PLAY, Family.HYSTERESIS)
+"""Families of what follows behind: their width is no less than nothing."""
+
 _LATEST = 1.0
 """[s] by which anything may be recorded late."""
 
@@ -178,6 +181,8 @@ def possible_size(item: Imperfection, size: float) -> float:
         return min(max(size, -_MOST_ECCENTRIC), _MOST_ECCENTRIC)
     if item.unit == "s":
         return min(max(size, -_LATEST), _LATEST)
+    if item.family in _LOOPS:
+        return max(size, 0.0)
     return min(max(size, _LEAST), _LARGEST) if item.unit == "1" else size
 
 
@@ -220,9 +225,17 @@ def significant(seen: Seen, energy: float, share: float) -> bool:
 
 
 def worth_undoing(seen: Seen, energy: float, share: float) -> bool:
-    """Likely beyond chance, and explains something, or may once it is undone; it may be ordinary."""
-    likely = abs(seen.size) > _LIKELY * seen.deviation
-    far = seen.item.family not in (*DRIFTS, *MIXED) and abs(seen.size) - seen.half > FACTORS[-1] * seen.item.tolerance
+    """Likely beyond chance, and explains something, or may once it is undone; it may be ordinary.
+
+    Beside the noise that it makes itself a fault is less sure than it is: what is beyond its tolerance with all of its interval
+    is looked at, too.
+    """
+    if seen.item.family in _LOOPS and seen.size < 0.0:
+        return False
+    undoable = seen.item.family not in (*DRIFTS, *MIXED)
+    nearest = abs(seen.size) - seen.half
+    likely = abs(seen.size) > _LIKELY * seen.deviation or (undoable and nearest > seen.item.tolerance)
+    far = undoable and nearest > FACTORS[-1] * seen.item.tolerance
     least = share * FAULT_SHARE.value * (_UNDERSTATED if far else 1.0)
     return likely and min(seen.taken, seen.beyond) > least * energy
 

@@ -63,11 +63,13 @@ class Detection:
 
     Args:
         faults: every candidate with its answer.
-        undone: those found that can be undone, as a record that frees runs from them; empty when there are none.
+        undone: those found that can be undone, as a record that frees runs from them; None when there are none.
+        named: the same with those beside which something else explains as much.
     """
 
     faults: tuple[Fault, ...]
     undone: Imperfections | None
+    named: Imperfections | None
 
 
 def detect(
@@ -170,11 +172,6 @@ class _Course:
             for seen in self.seen
             if seen.item not in done and (seen.item.family not in DRIFTS or seen.item.joint not in self.steady)
         ]
-
-    @property
-    def left_alone(self) -> set[Imperfection]:
-        """What was undone to look on, and is not to be undone in the result."""
-        return {*self.doubtful, *self.unnamed}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -294,8 +291,9 @@ class _Search:
         rest = [course.rivals.get(seen.item) or self.trials.answers.unfound(seen, course.energy) for seen in bound]
         # A length is undone in the description, and beside one that is wrong sensors are not what they seem.
         another = any(item.family is Family.LENGTH for item in course.found)
-        kept = {*course.left_alone, *(item for item in course.found if item.family is Family.PLAY)}
-        certain = () if another else tuple(s for s in course.record.sizes if s.item not in kept)
+        unnamed = {*course.unnamed, *(item for item in course.found if item.family is Family.PLAY)}
+        named = () if another else tuple(s for s in course.record.sizes if s.item not in unnamed)
+        certain = tuple(s for s in named if s.item not in course.doubtful)
         mixed = mixed_faults(
             self.trials,
             course.record,
@@ -308,6 +306,7 @@ class _Search:
         return Detection(
             faults=(*course.found.values(), *rest, *mixed, *self.trials.scale(course.record, course.drifts)),
             undone=replace(course.record, sizes=certain) if certain else None,
+            named=replace(course.record, sizes=named) if named else None,
         )
 
     @cached_property

@@ -124,9 +124,9 @@ def suspected(
         bodies=settings.bodies,
     )
     told = (*told, *drive_gain_faults(gains))
-    if found.undone is not None and found.undone.late:
-        turning = freed(own, without_delays(found.undone))
-        late = turned_on_time(robot, on_time, settings, gains, found.undone)
+    if found.named is not None and found.named.late:
+        turning = freed(own, without_delays(found.named))
+        late = turned_on_time(robot, on_time, settings, gains, found.named)
         late = late if shaped is None else shaped.anew(late)
         found = confirmed(found, turning.train, late.train, base)
     if not settings.correct:

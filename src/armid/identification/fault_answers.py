@@ -91,7 +91,7 @@ class FaultAnswers:
         """Whether a sensor that is off by so much is beyond what the model undoes."""
         family = sized.item.family
         factor = 1.0 if family in _NOTHING_UNDOES else FACTORS[-1]
-        limit = max(factor * sized.item.tolerance, self.delay if family in (*DELAYS, Family.ENCODER_DELAY) else 0.0)
+        limit = max(factor * sized.item.tolerance, self.delay if family in DELAYS else 0.0)
         return KINDS[family].sensors and abs(sized.value) > limit
 
     def rival(self, sized: Sized, found: Fault) -> Fault:

@@ -1,4 +1,4 @@
-"""Torque that comes late, or friction that turns around late? The one that leaves less, each with friction settled for itself."""
+"""Does torque or motion come late, or friction turn around late? What leaves less, each with friction settled for itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from armid.identification.thresholds import FAULT_SHARE, TIED
 
 
 def without_delays(undone: Imperfections) -> Imperfections:
-    """The same faults without late torque."""
+    """The same faults without what came late."""
     return replace(undone, sizes=tuple(s for s in undone.sizes if s.item.family not in DELAYS))
 
 
@@ -35,19 +35,25 @@ def confirmed(found: Detection, turning: Sequence[Run], on_time: Sequence[Run], 
         on_time: freed from everything, friction turning around as torque on time has it.
         base: parameters to fit.
     """
-    if found.undone is None:
+    if found.named is None:
         return found
     ratios = _errors(on_time, base) / np.maximum(_errors(turning, base), 1e-300)
-    doubtful = doubtful_delays(found.undone.sizes, ratios)
+    doubtful = doubtful_delays(found.named.sizes, ratios)
     if not doubtful:
         return found
-    joints = found.undone.joints
+    joints = found.named.joints
     names = {(s.item.family.value, None if s.item.joint is None else joints[s.item.joint]) for s in doubtful}
-    kept = tuple(s for s in found.undone.sizes if s not in doubtful)
     return Detection(
         faults=tuple(_open(fault) if (fault.kind, fault.joint) in names else fault for fault in found.faults),
-        undone=replace(found.undone, sizes=kept) if kept else None,
+        undone=_without(found.undone, doubtful),
+        named=_without(found.named, doubtful),
     )
+
+
+def _without(record: Imperfections | None, sizes: Sequence[Sized]) -> Imperfections | None:
+    """A record without some sizes; None when nothing is left."""
+    kept = () if record is None else tuple(s for s in record.sizes if s not in sizes)
+    return replace(record, sizes=kept) if record is not None and kept else None
 
 
 def doubtful_delays(sizes: Sequence[Sized], ratios: FloatArray) -> list[Sized]:

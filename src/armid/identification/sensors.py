@@ -33,8 +33,8 @@ _EXACT = (
 )
 """Families undone exactly; the others are subtracted as columns times sizes, delays of faults apart."""
 
-DELAYS = (Family.DELAY, Family.COMMON_DELAY)
-"""Families of torque that is recorded early or late."""
+DELAYS = (Family.DELAY, Family.COMMON_DELAY, Family.ENCODER_DELAY)
+"""Families of torque, or motion of a joint, that is recorded early or late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +169,7 @@ class Imperfections:
 
     @property
     def late(self) -> bool:
-        """Whether some torque was recorded early or late."""
+        """Whether some torque, or motion of a joint, was recorded early or late."""
         return any(sized.item.family in DELAYS for sized in self.sizes)
 
     @property
