@@ -29,6 +29,7 @@ import numpy as np
 
 import armid
 from armid.errors import ArmidError
+from armid.estimation.imperfections import FACTORS
 from armid.identification.faults import Answer, Fault
 from armid.identification.result import Result
 from armid.identification.torque_offsets import KIND as OFFSET
@@ -40,7 +41,7 @@ from armid.motions.trapezoid import random_waypoints
 from armid.notes import Severity
 from armid.outcome import Verdict
 from armid.robot.robot import Robot
-from armid.rows.imperfections import Family
+from armid.rows.imperfections import KINDS, Family
 from armid.rows.lengths import with_way
 from bench.clean_logs import case_of, report_clean
 from bench.clean_logs import outcome_of as clean_outcome
@@ -134,16 +135,18 @@ class Outcome:
         answer: one of `ANSWERS`.
         said: by what.
         error: held-out error, a fraction.
+        trusted: whether the model was.
     """
 
     answer: str
     said: str = ""
     error: float = nan
+    trusted: bool = False
 
 
-ANSWERS = ("named", "untrusted", "said", "bounded", "silent")
+ANSWERS = ("named", "untrusted", "said", "bounded", "unheeded", "silent")
 """Named with kind and joint; not trusted for another reason; undecidable and said, or warned of; at most as large as a stated
-bound, which it is; trusted without a word."""
+bound, which it is; named with a size beyond what the model undoes, and trusted; trusted without a word."""
 UNCHANGED = "unchanged"
 """Of a recording that has not the columns which a fault would change, or whose model is the same to four digits with it: nothing
 to find, and not counted."""
@@ -206,20 +209,31 @@ def outcome_of(result: Result, sought: Sought) -> Outcome:
     def faults(answer: Answer) -> list[Fault]:
         return [f for f in result.faults if f.answer is answer]
 
+    trusted = result.verdict is Verdict.TRUSTED
     found = [(f.kind, f.joint, f.sentence) for f in faults(Answer.FOUND)]
+    unheeded = [(f.kind, f.joint, f.sentence) for f in faults(Answer.FOUND) if trusted and too_large(f)]
+    if text := hit(unheeded):
+        return Outcome(answer="unheeded", said=text, error=error, trusted=True)
     failed = [(c.code, c.subject, c.message) for c in result.checks if c.decisive and not c.passed]
     if text := hit((*found, *failed)):
-        return Outcome(answer="named", said=text, error=error)
-    if result.verdict is Verdict.UNTRUSTED:
+        return Outcome(answer="named", said=text, error=error, trusted=trusted)
+    if not trusted:
         return Outcome(answer="untrusted", said=result.reasons[0][:200], error=error)
     warned = [(n.code, n.subject, n.message) for n in result.notes if n.severity is not Severity.INFO]
     open_ = [(f.kind, f.joint, f.sentence) for f in faults(Answer.UNDECIDABLE)]
     if text := hit((*warned, *open_)):
-        return Outcome(answer="said", said=text, error=error)
+        return Outcome(answer="said", said=text, error=error, trusted=True)
     within = [(f.kind, f.joint, f.sentence) for f in faults(Answer.EXCLUDED) if f.bound >= abs(sought.size_as(f.kind))]
     if text := hit(within):
-        return Outcome(answer="bounded", said=text, error=error)
-    return Outcome(answer="silent", error=error)
+        return Outcome(answer="bounded", said=text, error=error, trusted=True)
+    return Outcome(answer="silent", error=error, trusted=True)
+
+
+def too_large(fault: Fault) -> bool:
+    """Whether a fault of a sensor is, with its whole interval, beyond what the model undoes."""
+    sensors = {family.value for family, kind in KINDS.items() if kind.sensors}
+    nearest = min(abs(fault.low), abs(fault.high)) if fault.low * fault.high > 0.0 else 0.0
+    return fault.kind in sensors and nearest > FACTORS[-1] * fault.tolerance
 
 
 def cells(*, quick: bool, only: str = "") -> Iterator[Cell]:
@@ -525,10 +539,19 @@ def report(records: Sequence[Mapping[str, Any]]) -> None:
             groups.setdefault(r[key], Counter())[r["answer"]] += 1
         rows = [[name, *(count[answer] for answer in ANSWERS)] for name, count in groups.items()]
         rows.append(["all", *(sum(count[answer] for count in groups.values()) for answer in ANSWERS)])
-        header = (title, "named", "untrusted", "undecidable or warned", "within its bound", "trusted silently")
+        header = (
+            title,
+            "named",
+            "untrusted",
+            "undecidable or warned",
+            "within its bound",
+            "named, too large, trusted",
+            "trusted silently",
+        )
         table(f"Planted faults {title}", header, rows)
-    silent = [[r["cell"], r["kind"], r["size"], f"{100 * r['error']:.2f} %"] for r in faulty if r["answer"] == "silent"]
-    table("Trusted silently", ("recording", "fault", "size", "held-out error"), silent)
+    for answer, title in (("silent", "Trusted silently"), ("unheeded", "Named, too large, and trusted")):
+        rows = [[r["cell"], r["kind"], r["size"], f"{100 * r['error']:.2f} %"] for r in faulty if r["answer"] == answer]
+        table(title, ("recording", "fault", "size", "held-out error"), rows)
     clean = [r for r in records if r["kind"] == "clean"]
     alarms = [[r["cell"], r["answer"], r["said"][:100]] for r in clean if r["answer"] in ("named", "untrusted")]
     table(f"Decisive on {len(alarms)} of {len(clean)} clean recordings", ("recording", "answer", "reason"), alarms)

@@ -89,6 +89,10 @@ def heavy(log: Log, _: float) -> int:
     return int(np.argmax(np.nanstd(torque, axis=0)))
 
 
+def _middle(log: Log, _: float) -> int:
+    return (len(log.joints) - 1) // 2
+
+
 def _last(log: Log, _: float) -> int:
     return len(log.joints) - 1
 
@@ -283,6 +287,22 @@ KINDS: tuple[Kind, ...] = (
         change=_GAIN,
         words=("gain", "torque-unit"),
         where=heavy,
+        amount=share_of,
+    ),
+    Kind(
+        name="torque gain too small, heavy joint",
+        sizes=(0.85, 0.75, 0.6),
+        change=_GAIN,
+        words=("gain", "torque-unit"),
+        where=heavy,
+        amount=share_of,
+    ),
+    Kind(
+        name="torque gain, joint in the middle",
+        sizes=(0.7, 1.25, 1.6),
+        change=_GAIN,
+        words=("gain", "torque-unit"),
+        where=_middle,
         amount=share_of,
     ),
     Kind(

@@ -10,17 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from armid.identification.faults import Answer
 from armid.identification.pipeline import run_identification
 from armid.identification.settings import Identification
 from armid.logs.check import check_log
 from armid.logs.health.refuse import LogRefusedError
-from armid.logs.log import Log
+from armid.logs.log import Channel, Log
 from armid.outcome import Verdict
 from armid.robot.load import load_robot
 from support.identified import EFFECTS, log, trusted, urdf_file
+from support.realdata import real_data
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from bench.bench_faults import Outcome, outcome_of, sought_in
+from bench.bench_faults import Outcome, identified, outcome_of, recorded, sought_in
 from bench.planted_faults import KINDS, Kind
 
 DECIDED = (
@@ -62,14 +64,34 @@ def test_no_decidable_fault_is_trusted_silently(kind: Kind) -> None:
     assert "silent" not in answers
 
 
-@pytest.mark.parametrize("name", ["torque gain, heavy joint", "offset drifts, N m"])
+@pytest.mark.parametrize(
+    "name", ["torque gain, heavy joint", "torque gain too small, heavy joint", "offset drifts, N m"]
+)
 def test_a_larger_fault_is_not_trusted_again(name: str) -> None:
     kind = next(k for k in KINDS if k.name == name)
     largest = kind.sizes[2]
-    sizes = [kind.sizes[0], kind.sizes[1], largest, largest**2 if largest < 10 else 10 * largest]
-    untrusted = [planted(kind, size).answer in ("named", "untrusted") for size in sizes]
+    outcomes = [planted(kind, size) for size in (*kind.sizes, largest**2 if largest < 10 else 10 * largest)]
+    untrusted = [not outcome.trusted for outcome in outcomes]
     assert untrusted == sorted(untrusted)
     assert untrusted[-1]
+    assert "unheeded" not in [outcome.answer for outcome in outcomes]
+
+
+@pytest.mark.parametrize(("joint", "gain"), [(1, 0.6), (1, 1.3), (2, 1.22), (5, 0.5)])
+def test_a_wrong_gain_is_decisive_in_a_recording_that_has_small_errors_of_its_own(joint: int, gain: float) -> None:
+    """Beside the noise that a large gain makes, tilts and gains of other joints explain as much as it does."""
+    real_data()
+    cell = recorded("panda")
+    assert cell is not None
+    torque = np.array(cell.train[0][Channel.LINK_TORQUE])
+    torque[:, joint] *= gain
+    wrong = replace(cell.train[0], channels={**cell.train[0].channels, Channel.LINK_TORQUE: torque}, notes=())
+    result = identified(cell, [wrong], (), cell.robot)
+    fault = result.faults[f"gain of joint{joint + 1}"]
+    assert fault.answer is Answer.FOUND
+    assert fault.low - 0.05 < gain - 1.0 < fault.high + 0.05  # the recording's own gain is within its tolerance
+    assert result.verdict is Verdict.UNTRUSTED
+    assert "unless" not in fault.words
 
 
 def test_a_clean_recording_is_trusted_with_other_noise() -> None:
