@@ -38,8 +38,8 @@ AGREE = 1.0
 
 CONFIDENCE = 0.975
 """With which the logarithms of the errors of blocks must fall for all chosen families together. Errors of blocks differ by
-orders of magnitude where a motion is poor: one block without which a parameter is hardly known decides their sum, and says nothing
-of the others."""
+orders of magnitude where a motion is poor: a block without which a parameter is hardly known decides their sum, and says
+nothing of the others."""
 
 PRESENT = 0.2
 """Of the families that a recording could show, the share to expect before looking: recordings of five arms show one in five."""
