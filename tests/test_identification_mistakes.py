@@ -11,14 +11,20 @@ import numpy as np
 import pytest
 
 from armid.arrays import FloatArray
+from armid.estimation.recording import runs_of
 from armid.identification import hypotheses as tried
+from armid.identification.angle_torque import beside_angles, beside_own_angle
 from armid.identification.faults import Answer
 from armid.identification.hypotheses import not_tried, signs
+from armid.identification.metrics import nominal_standard
 from armid.identification.mistakes import _answers, _rms, _Score
 from armid.identification.pipeline import run_identification
+from armid.identification.possible_errors import channel_errors
 from armid.identification.result import Result, load_result
 from armid.identification.settings import Identification
+from armid.information.information import Information
 from armid.logs import Channel
+from armid.logs.conditioning import Conditioning, condition
 from armid.outcome import Verdict
 from armid.robot.load import load_robot
 from support.identified import EFFECTS, log, trusted, urdf_file
@@ -159,6 +165,32 @@ def test_a_mistake_must_explain_its_own_joint(joint: int, answer: Answer) -> Non
     errors = np.ones(6)
     errors[joint] = 4.0
     assert [fault.answer for fault in _answers([scored(errors, np.ones(6))])] == [answer]
+
+
+@pytest.mark.parametrize(("beside", "answer"), [(2.0, Answer.FOUND), (1.02, Answer.UNDECIDABLE)])
+def test_what_a_cable_explains_as_well_is_undecidable(beside: float, answer: Answer) -> None:
+    """Beside torque that goes with the joints' angles a mistake must explain as much as is asked of it without."""
+    ratios = np.array([2.5, 1.0, 1.0, 1.0, 1.0, 1.0])
+    score = replace(scored(ratios, np.ones(6)), beside=((ratios, np.ones(6)), (beside * np.ones(6), np.ones(6))))
+    assert [fault.answer for fault in _answers([score])] == [answer]
+
+
+def test_torque_that_goes_with_angles_is_not_in_the_rows_beside_it() -> None:
+    """A cable along its own joint leaves the rows beside own angles as they were; one along others those beside all angles."""
+    robot = load_robot(str(urdf_file()))
+    (run,) = runs_of(condition(log(robot, robot, seed=3), robot, Conditioning(cutoff=10.0)), robot, EFFECTS)
+    q = run.inputs[:, : robot.n_joints]
+    own, others = np.array(run.y), np.array(run.y)
+    own[:, 2] += 3.0 * np.sin(q[:, 2]) - 2.0 * np.cos(q[:, 2])
+    others[:, 2] += 3.0 * np.sin(q[:, 1]) - 2.0 * np.cos(q[:, 0])
+
+    def left(rows: Callable[..., Information], y: FloatArray) -> FloatArray:
+        return channel_errors(rows([replace(run, y=y)]), nominal_standard(robot, run.source.columns))
+
+    as_it_is = left(beside_own_angle, run.y)
+    np.testing.assert_allclose(left(beside_own_angle, own), as_it_is, rtol=1e-6)
+    assert left(beside_own_angle, others)[2] > 10.0 * as_it_is[2]
+    np.testing.assert_allclose(left(beside_angles, others), left(beside_angles, run.y), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("ratio", "said"), [(0.8, 0), (0.95, 1), (1.05, 1), (1.2, 1)])

@@ -11,7 +11,15 @@ import pytest
 import armid
 from armid.arrays import FloatArray
 from armid.errors import InputError, UnknownNameError
-from armid.estimation.imperfections import BlockFactors, Effect, block_spreads, correlation_length, widening
+from armid.estimation.imperfections import (
+    BlockFactors,
+    Effect,
+    beyond_chance,
+    block_spreads,
+    correlation_length,
+    falls,
+    widening,
+)
 from armid.estimation.recording import runs_of
 from armid.estimation.run import Run
 from armid.identification.candidates import share_of_channels
@@ -340,6 +348,31 @@ def test_what_friction_explains_as_well_is_no_delay(late: str) -> None:
         assert chosen.count(["reversal"]) >= 19
     else:
         assert sum("delay" in families for families in chosen) >= 17
+
+
+@pytest.mark.parametrize(("elsewhere", "chosen"), [(0.2, []), (2.0, ["gain"])])
+def test_what_two_blocks_of_five_gain_is_not_chosen(elsewhere: float, chosen: list[str]) -> None:
+    """Their errors decide the sum over blocks, by which the family pays; of the other three they say nothing."""
+    rng = np.random.default_rng(6)
+    A, z = rng.normal(size=(200, 2)), rng.normal(size=200)
+    loud = np.arange(200) < 80
+    z *= np.where(loud, 2.0, elsewhere)
+    y = A @ [1.0, -2.0] + np.where(loud | (elsewhere > 1.0), z, 0.0) + 0.5 * rng.normal(size=200)
+    rows = np.column_stack([A, z, y])
+    blocks = BlockFactors(2, [triangular(rows[k * 40 : (k + 1) * 40]) for k in range(5)], np.ones(1))
+    effect = Effect("gain", np.array([0]))
+    assert falls(blocks.crossed([]), blocks.crossed([(effect, 1.0)]))
+    assert [own.family for own, _, _ in blocks.choose([effect])] == chosen
+
+
+@pytest.mark.parametrize(
+    ("left", "surely"),
+    [([0.5, 0.6, 0.4, 0.5, 0.6], True), ([0.001, 0.01, 1.0, 1.1, 1.0], False), ([1.0] * 5, False)],
+)
+def test_errors_of_blocks_fall_beyond_chance_where_every_block_says_so(left: list[float], surely: bool) -> None:
+    """In whatever unit each has them: a block in which a parameter is hardly known has errors thousands of times larger."""
+    errors = np.array([1.0, 1e6, 3.0, 1.0, 1e9])
+    assert beyond_chance(errors, errors * left) == surely
 
 
 def test_spreads_are_those_of_fits_without_each_block() -> None:

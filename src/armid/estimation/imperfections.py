@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.estimation.quantiles import student_quantile
 from armid.information.information import triangular
 
 FOLDS = 5
@@ -34,6 +35,11 @@ it: half of it."""
 
 AGREE = 1.0
 """Standard errors of the mean over blocks by which the error must fall: what one block alone gains is its luck."""
+
+CONFIDENCE = 0.975
+"""With which the logarithms of the errors of blocks must fall for all chosen families together. Errors of blocks differ by
+orders of magnitude where a motion is poor: a block without which a parameter is hardly known decides their sum, and says
+nothing of the others."""
 
 PRESENT = 0.2
 """Of the families that a recording could show, the share to expect before looking: recordings of five arms show one in five."""
@@ -117,7 +123,16 @@ class BlockFactors:
 
         A family pays when the error on blocks left out falls, the blocks agree that it does, and all rows together are likelier
         with it. On a poor motion many families lower the first by luck, and bodies found beside them are wrong on another one.
+        So all together must lower the errors of blocks, each counting alike, beyond chance; the last are left out until they do.
         """
+        chosen = self._paying(effects)
+        without = self.crossed(())
+        while chosen and not beyond_chance(without, self.crossed([(effect, factor) for effect, factor, _ in chosen])):
+            chosen = chosen[:-1]
+        return chosen
+
+    def _paying(self, effects: Sequence[Effect]) -> tuple[tuple[Effect, float, float], ...]:
+        """Families one after the other while they pay."""
         chosen: list[tuple[Effect, float]] = []
         shares: list[float] = []
         errors = self.crossed(())
@@ -241,6 +256,19 @@ def falls(errors: FloatArray, left: FloatArray) -> bool:
     fall = errors - left
     agree = AGREE * float(np.std(fall, ddof=1)) / np.sqrt(len(fall)) if len(fall) > 1 else 0.0
     return bool(left.sum() <= PAYS * errors.sum() and fall.mean() > agree)
+
+
+def beyond_chance(errors: FloatArray, left: FloatArray) -> bool:
+    """Whether the logarithms of squared errors of blocks fall beyond chance, by Student's distribution over the blocks.
+
+    Args:
+        errors, left: without and with something, shape [n_blocks].
+    """
+    fall = np.log(np.maximum(errors, 1e-300) / np.maximum(left, 1e-300))
+    if len(fall) < 2:
+        return True
+    chance = student_quantile(CONFIDENCE, len(fall) - 1.0) * float(np.std(fall, ddof=1)) / np.sqrt(len(fall))
+    return bool(fall.mean() > chance)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -210,11 +210,12 @@ class Without:
 
     Args:
         runs: as recorded.
+        rows: of runs, that tell it.
     """
 
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self.runs = runs
-        self._known: dict[Change, Information] = {_as_it_is: information_of(runs)}
+    def __init__(self, runs: Sequence[Run], rows: Callable[[Sequence[Run]], Information] = information_of) -> None:
+        self.runs, self._rows = runs, rows
+        self._known: dict[Change, Information] = {_as_it_is: rows(runs)}
 
     @property
     def as_it_is(self) -> Information:
@@ -224,7 +225,7 @@ class Without:
     def told(self, mistake: Hypothesis) -> Information:
         """Of the rows without it."""
         if mistake.undo not in self._known:
-            self._known[mistake.undo] = information_of([_undone(run, mistake.undo) for run in self.runs])
+            self._known[mistake.undo] = self._rows([_undone(run, mistake.undo) for run in self.runs])
         known, channel = self._known[mistake.undo], mistake.reversed_torque
         return known if channel is None else with_reversed(known, self.runs[0].channels[channel])
 

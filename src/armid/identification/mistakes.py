@@ -13,7 +13,7 @@ well as what it was learnt from. What merely takes up what a short or poor motio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, log
@@ -28,6 +28,7 @@ from armid.estimation.imperfections import correlation_length
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, each_run, information_of
 from armid.estimation.runs import lengths_of, thinned_runs
+from armid.identification.angle_torque import beside_angles, beside_own_angle
 from armid.identification.faults import Answer, Fault
 from armid.identification.fit import Fit
 from armid.identification.hypotheses import SIMPLEST, Hypothesis, Without, exchanges, not_tried, signs
@@ -114,7 +115,13 @@ def mistakes(
         near = sorted((item for item in quick if item[0] < limit), key=lambda item: item[0])[:_MOST_COMPARED]
         found = ((m, bodies.errors(without.told(m))) for _, m in near)
         scores = [_Score(mistake=m, own=own, other=other, rows=rows) for m, other in found if other is not None]
-        return [replace(s, repeated=_repeated(s, bodies, without, recorded.held_out)) if s.found else s for s in scores]
+        return [confirmed(s) if s.found else s for s in scores]
+
+    def confirmed(score: _Score) -> _Score:
+        """With what the held-out motion says of it, and rows without torque of the joints' angles."""
+        if not _repeated(score, bodies, without, recorded.held_out):
+            return replace(score, repeated=False)
+        return replace(score, beside=tuple(_beside_angles(score, bodies, recorded.train)))
 
     answers = (*_answers(scored(signs(robot), without, log(TIED.value))), *not_tried(robot))
     if any(fault.answer is Answer.FOUND for fault in answers) or not np.any(own > JOINT_ERROR.value * torques):
@@ -131,6 +138,7 @@ class _Score:
         own, other: errors as it is, and without the mistake, by channel.
         rows: independent ones of a channel, beyond those that the parameters use up.
         repeated: whether the held-out motion shows it too.
+        beside: the same two errors beside torque of the joints' angles, where that was looked at.
     """
 
     mistake: Hypothesis
@@ -138,6 +146,7 @@ class _Score:
     other: FloatArray
     rows: float
     repeated: bool = True
+    beside: tuple[tuple[FloatArray, FloatArray], ...] = ()
 
     @property
     def ratios(self) -> FloatArray:
@@ -165,8 +174,13 @@ class _Score:
 
     @property
     def found(self) -> bool:
-        """Whether it fits better beyond chance (as many independent rows make it so much likelier), and on other motion too."""
-        return self.better and self.repeated and self.rows * self.gain > log(MISTAKE_ODDS.value)
+        """Whether it fits better beyond chance (as many independent rows make it so much likelier), and on other motion too.
+
+        Beside torque of the joints' own angles likewise: what a cable explains as well is not said of the recording.
+        """
+        if not (self.better and self.repeated and self.rows * self.gain > log(MISTAKE_ODDS.value)):
+            return False
+        return all(replace(self, own=own, other=other, beside=()).found for own, other in self.beside)
 
     @property
     def tied(self) -> bool:
@@ -199,6 +213,15 @@ def _repeated(score: _Score, bodies: _Bodies, without: Without, held_out: Sequen
     explained = np.minimum(grown, np.where(score.helped, limit, torques))
     better = float(np.sum(np.log(own / other))) > log(MISTAKE_GAIN.value)
     return better and bool(np.all(other < explained))
+
+
+def _beside_angles(score: _Score, bodies: _Bodies, train: Sequence[Run]) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Errors as it is and without the mistake, torque of each joint's own angle free, and of all angles; none without bodies."""
+    for rows in (beside_own_angle, beside_angles):
+        told = Without(train, rows)
+        own, other = bodies.errors(told.as_it_is), bodies.errors(told.told(score.mistake))
+        if own is not None and other is not None:
+            yield own, other
 
 
 def _answers(scores: Sequence[_Score]) -> tuple[Fault, ...]:
