@@ -100,7 +100,8 @@ LEAP = _threshold(
     "frozen-leap",
     3.0,
     "times the joint's largest speed in other rows",
-    "at which a position leaves a value that it held: its encoder stood still, and the joint did not",
+    "at which a position leaves a value that it held, or steps between two rows: its encoder stood still or slipped, or rows are "
+    "missing, and the joint did not move so",
 )
 COARSE = int(
     _threshold(
