@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.logs.conditioning.uniform import increasing_mask
+from armid.logs.conditioning.uniform import increasing_mask, stale_rows
 from armid.logs.health.findings import finding
 from armid.logs.health.rows import ABSURD, corrupt, resolution, spikes, within
 from armid.logs.health.thresholds import FEW, LEAP, SPIKE
@@ -87,13 +87,18 @@ def leap_findings(log: Log, robot: Robot) -> Iterator[Note]:
 
 
 def leaps(log: Log) -> list[Leap]:
-    """Steps between rows that follow one another in time, far off those before and after, which agree with each other."""
+    """Steps between rows that follow one another in time, far off those before and after, which agree with each other.
+
+    A recorder that polls faster than the controller answers repeats rows, and an encoder that is read too seldom holds its value:
+    a step away from such a value is long by rights.
+    """
     q = log[Channel.POSITION]
     good = increasing_mask(log.time)
     if not within(q, ABSURD[Channel.POSITION]):
         good &= ~corrupt(q, ABSURD[Channel.POSITION]).any(axis=1)
     good &= ~spikes(q, good).any(axis=1)
     row = np.flatnonzero(good)
+    row = row[~stale_rows(q[row])]
     if len(row) < 8:
         return []
     q, step = q[row], np.diff(log.time[row])
@@ -101,6 +106,7 @@ def leaps(log: Log) -> list[Leap]:
     follows = (step < _FOLLOWS * usual) & (step > usual / _FOLLOWS)
     speed = np.diff(q, axis=0) / np.where(follows, step, usual)[:, np.newaxis]
     found = spikes(speed, follows)
+    found[1:-1] &= (speed[:-2] != 0.0) & (speed[2:] != 0.0)
     if not found.any():
         return []
     size = _beside(speed) * usual
