@@ -50,7 +50,7 @@ class JointMotion:
     Args:
         name: of the channel.
         rmse_moving, torque_moving: root mean square of error and torque while the joint moves [N m or N]; NaN when it never does.
-            Torque without the offset.
+            Torque without what the offset makes of its mean.
         rmse_rest, torque_rest: the same at rest, the error beyond what Coulomb friction can hold; NaN when it never rests.
         rest_share: of the samples.
         seconds_moving: how long it moves [s].
@@ -176,7 +176,7 @@ class MotionSums:
         self._channels, self._standard = tuple(channels), standard
         self.speeds = speeds
         k, n = len(self._channels), len(speeds)
-        self._error, self._size, self._count = (np.zeros((2, k)) for _ in range(3))
+        self._error, self._size, self._sum, self._count = (np.zeros((2, k)) for _ in range(4))
         self._low, self._high, self._speed = np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n)
         self._seconds, self._offset = np.zeros(k), np.zeros(k)
         self._windows: list[FloatArray] = []
@@ -187,10 +187,10 @@ class MotionSums:
         charged = beyond_static(run, residual, self._standard, at_rest(run, self.speeds))
         still = still_channels(run, self.speeds)
         self._offset = held_offset(run, self._standard)
-        torque = run.y - self._offset
         for part, mask in enumerate((~still, still)):
             self._error[part] += np.sum(charged**2, axis=0, where=mask)
-            self._size[part] += np.sum(torque**2, axis=0, where=mask)
+            self._size[part] += np.sum(run.y**2, axis=0, where=mask)
+            self._sum[part] += np.sum(run.y, axis=0, where=mask)
             self._count[part] += mask.sum(axis=0)
         self._seconds += (~still).sum(axis=0) / run.rate
         q, qd = run.inputs[:, :n], run.inputs[:, n : 2 * n]
@@ -201,6 +201,7 @@ class MotionSums:
     def merge(self, other: MotionSums) -> None:
         """Those of further runs."""
         self._error, self._size = self._error + other._error, self._size + other._size
+        self._sum = self._sum + other._sum
         self._count, self._seconds = self._count + other._count, self._seconds + other._seconds
         self._low, self._high = np.minimum(self._low, other._low), np.maximum(self._high, other._high)
         self._speed = np.maximum(self._speed, other._speed)
@@ -211,7 +212,7 @@ class MotionSums:
         """Per channel."""
         n = len(self.speeds)
         with np.errstate(divide="ignore", invalid="ignore"):
-            rmse, torque = np.sqrt(self._error / self._count), np.sqrt(self._size / self._count)
+            rmse, torque = np.sqrt(self._error / self._count), self._torque()
             share = self._count[1] / self._count.sum(axis=0)
         return tuple(
             JointMotion(
@@ -229,6 +230,15 @@ class MotionSums:
             )
             for k, name in enumerate(self._channels)
         )
+
+    def _torque(self) -> FloatArray:
+        """Root mean square torque in motion and at rest, without what the offset makes of its mean, shape [2, n_channels].
+
+        An offset against the mean, or beyond it, is held by something else: the torque is not more for it.
+        """
+        mean = self._sum / self._count
+        constant = np.clip(self._offset, np.minimum(mean, 0.0), np.maximum(mean, 0.0))
+        return np.asarray(np.sqrt(np.maximum(self._size / self._count - (2.0 * mean - constant) * constant, 0.0)))
 
     def repeats(self, known: MotionSums, runs: Sequence[Run]) -> float:
         """Share of this motion that another one has gone through already; NaN when nothing moves.

@@ -103,7 +103,9 @@ def leaps(log: Log) -> list[Leap]:
         return []
     q, step = q[row], np.diff(log.time[row])
     usual = float(np.median(step))
-    follows = (step < _FOLLOWS * usual) & (step > usual / _FOLLOWS)
+    # Rows that were left out in between are told of by themselves.
+    left_out = np.cumsum(~good)[row]
+    follows = (step < _FOLLOWS * usual) & (step > usual / _FOLLOWS) & (np.diff(left_out) == 0)
     speed = np.diff(q, axis=0) / np.where(follows, step, usual)[:, np.newaxis]
     found = spikes(speed, follows)
     found[1:-1] &= (speed[:-2] != 0.0) & (speed[2:] != 0.0)

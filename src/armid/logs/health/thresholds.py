@@ -266,6 +266,13 @@ MIN_JOINTS = int(_threshold("payload-joints", 4, "joints", "with fewer a wrong m
 LAST_LINK = _threshold(
     "payload-last-link", 0.5, "of the last link's mass", "descriptions err by so much, and it looks like a payload"
 )
+COMPUTED = _threshold(
+    "torque-computed",
+    0.01,
+    "of the nominal weight and inertia, and of the torque",
+    "by which every joint may differ from the description for its torque to be computed from it: masses from arm to arm differ by "
+    "20 %, and torque sensors and currents are not known to 1 %",
+)
 
 # Friction and clocks.
 FRICTION_SIGN = _threshold(
