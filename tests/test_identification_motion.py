@@ -10,7 +10,15 @@ import pytest
 from armid.arrays import FloatArray
 from armid.estimation.recording import rows_of
 from armid.estimation.run import Run
-from armid.identification.motion import MotionSums, SoughtWindows, at_rest, beyond_static, largest_speeds, on_grid, windows_of
+from armid.identification.motion import (
+    MotionSums,
+    SoughtWindows,
+    at_rest,
+    beyond_static,
+    largest_speeds,
+    on_grid,
+    windows_of,
+)
 from armid.identification.moving import in_motion, moving_rows
 from armid.identification.pipeline import run_identification
 from armid.identification.settings import Identification

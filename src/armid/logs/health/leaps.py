@@ -27,8 +27,8 @@ _FOLLOWS = 1.5
 """Ordinary steps of time, up to which one row follows another: a row that is missing there is missing in the stamps, too."""
 
 _NOTABLE = 1.2
-"""Times the largest speed of the joint in other rows, from which on a leap is said: that speed is not known better than to a fifth
-where stamps jitter and an encoder is coarse."""
+"""Times the largest speed of the joint in other rows, from which on a leap is said: where stamps jitter and an encoder is coarse
+that speed is not known better than to a fifth."""
 
 _WRAPPED = 0.01
 """Of a turn, by which a leap may be off it where an angle was folded into one turn."""
@@ -54,7 +54,7 @@ class Leap:
 def leap_findings(log: Log, robot: Robot) -> Iterator[Note]:
     """One finding for all leaps of a log: the rows, the joints, by how much.
 
-    A step slower than the joint moves elsewhere is no more than a lost packet, and changes little.
+    A step no faster than the joint moves elsewhere is no more than a lost packet, and changes little.
     """
     found = [leap for leap in leaps(log) if leap.times > _NOTABLE]
     if not found:
@@ -80,8 +80,8 @@ def leap_findings(log: Log, robot: Robot) -> Iterator[Note]:
         "position-leap",
         Severity.ERROR if severe else Severity.WARNING,
         log.joints[worst.joint],
-        f"its position leaps by {size} between rows {worst.row + 1} and {worst.row + 2}{others}{several}, {worst.times:.2g} times "
-        "as fast as it moves otherwise",
+        f"its position leaps by {size} between rows {worst.row + 1} and {worst.row + 2}{others}{several}, "
+        f"{worst.times:.2g} times as fast as it moves otherwise",
         do,
     )
 
@@ -114,7 +114,12 @@ def leaps(log: Log) -> list[Leap]:
     size = _beside(speed) * usual
     found &= np.abs(size) > SPIKE * resolution(q)
     return [
-        Leap(joint=int(j), row=int(row[k]), size=float(size[k, j]), times=_times(speed[:, j], found[:, j] | ~follows, int(k)))
+        Leap(
+            joint=int(j),
+            row=int(row[k]),
+            size=float(size[k, j]),
+            times=_times(speed[:, j], found[:, j] | ~follows, int(k)),
+        )
         for k, j in np.argwhere(found)
     ]
 

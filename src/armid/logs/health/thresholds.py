@@ -270,8 +270,8 @@ COMPUTED = _threshold(
     "torque-computed",
     0.01,
     "of the nominal weight and inertia, and of the torque",
-    "by which every joint may differ from the description for its torque to be computed from it: masses from arm to arm differ by "
-    "20 %, and torque sensors and currents are not known to 1 %",
+    "by which every joint may differ from the description for its torque to be computed from it: masses differ by 20 % from arm "
+    "to arm, and torque sensors and currents are not known to 1 %",
 )
 
 # Friction and clocks.
