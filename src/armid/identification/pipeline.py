@@ -180,6 +180,7 @@ class _Estimated:
 
     Args:
         data: that the fit rests on.
+        recorded: the same before it was freed from imperfections, which were chosen to explain all of it together.
         fit: see there.
         suspects: what could be wrong with the recordings.
         friction: shapes of friction, where they were asked for.
@@ -188,6 +189,7 @@ class _Estimated:
     """
 
     data: Data
+    recorded: Data
     fit: Fit
     mistaken: tuple[Fault, ...]
     suspects: tuple[Fault, ...] = ()
@@ -234,7 +236,7 @@ def _estimated(
             data, beside = freed(recorded, more.found), more
             fit = fit_to(data, beside)
     placed = position_faults(None if beside is None else beside.found)
-    return _Estimated(data=data, fit=fit, suspects=(*suspects, *placed), mistaken=mistaken)
+    return _Estimated(data=data, recorded=recorded, fit=fit, suspects=(*suspects, *placed), mistaken=mistaken)
 
 
 def _with_shapes(
@@ -274,6 +276,7 @@ def _with_shapes(
     mistaken = mistakes(robot, seen, data.train, plain, linear)
     return _Estimated(
         data=shaping.data,
+        recorded=shaping.data,
         fit=fit,
         mistaken=mistaken,
         suspects=suspects,
@@ -297,7 +300,7 @@ def _judged(
     estimate = widened_by_cutoff(by_noise, moves)
     fit = replace(estimated.fit, estimate=estimate if held_since is None else held_since.widened(estimate))
     result = judged(robot, data, fit, settings, gains, held)
-    result = with_suspects(result, (*estimated.mistaken, *_apart(data, fit, result)))
+    result = with_suspects(result, (*estimated.mistaken, *_apart(estimated.recorded, fit, result)))
     suspects = (*result.suspects, *estimated.suspects, *_bounded(robot, data, fit, result))
     result = replace(
         result,
