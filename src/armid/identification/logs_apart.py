@@ -191,7 +191,7 @@ def _name_of(run: Run) -> str:
 
 def _told(run: Run, log: int, half: int) -> dict[int, Information]:
     """What a run tells of the halves of its log, which are numbered through."""
-    if half != _BOTH:
-        return {2 * log + half: run.information()}
+    if half != _BOTH or len(run) < 2:
+        return {2 * log + half % _BOTH: run.information()}
     middle = len(run) // 2
     return {2 * log: run.window(0, middle).information(), 2 * log + 1: run.window(middle, len(run)).information()}
