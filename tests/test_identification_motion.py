@@ -10,7 +10,15 @@ import pytest
 from armid.arrays import FloatArray
 from armid.estimation.recording import rows_of
 from armid.estimation.run import Run
-from armid.identification.motion import SoughtWindows, at_rest, beyond_static, largest_speeds, on_grid, windows_of
+from armid.identification.motion import (
+    MotionSums,
+    SoughtWindows,
+    at_rest,
+    beyond_static,
+    largest_speeds,
+    on_grid,
+    windows_of,
+)
 from armid.identification.moving import in_motion, moving_rows
 from armid.identification.pipeline import run_identification
 from armid.identification.settings import Identification
@@ -158,3 +166,52 @@ def test_what_friction_holds_after_a_training_motion_is_not_learnt() -> None:
         for hold in (0.6, 2.0)
     )
     assert much == pytest.approx(little, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("constant", "offset", "left"), [(10.0, 10.0, 0.0), (10.0, 16.0, 0.0), (10.0, 4.0, 6.0), (10.0, -4.0, 10.0)]
+)
+def test_torque_is_without_what_the_offset_makes_of_its_mean(constant: float, offset: float, left: float) -> None:
+    source = rows_of(load_robot(str(urdf_file())), Effects(offset=True), False)
+    run = a_run(600)
+    y = run.y - run.y.mean(axis=0) + constant
+    run = replace(run, source=source, inputs=run.inputs[:, : len(source.inputs)], y=y)
+    standard = np.array([offset if name.endswith(".offset") else 0.0 for name in source.columns])
+    sums = MotionSums(run.channels, np.ones(3), standard)
+    for part in (run.window(0, 250), run.window(250, 600)):
+        one = MotionSums(run.channels, np.ones(3), standard)
+        one.add(part, part.residuals(standard))
+        sums.merge(one)
+    for joint, spread in zip(sums.joints(), y.std(axis=0), strict=True):
+        assert joint.offset == pytest.approx(offset)
+        assert joint.torque_moving == pytest.approx(np.hypot(spread, left))
+
+
+def with_other_torque(whole: Log, constant: float) -> Log:
+    """The waist's torque is another quantity: a constant and a wave that has nothing to do with its motion."""
+    torque = np.array(whole[Channel.LINK_TORQUE])
+    torque[:, 0] = constant + np.sin(2.0 * np.pi * 0.37 * whole.time)
+    return replace(whole, channels={**whole.channels, Channel.LINK_TORQUE: torque})
+
+
+@pytest.mark.parametrize("constant", [0.0, 10.0, 100.0])
+def test_a_joint_is_not_explained_by_a_constant_that_no_body_makes(constant: float) -> None:
+    robot = load_robot(str(urdf_file()))
+    settings = Identification(effects=EFFECTS, sensitivity=False)
+    one, other = (with_other_torque(log(robot, trusted().robot, seed=seed), constant) for seed in (3, 5))
+    found = run_identification(robot, [one], [other], settings)
+    assert "joint-unexplained" in [check.code for check in found.checks if check.subject == "waist"]
+    assert found.verdict is Verdict.UNTRUSTED
+
+
+def test_an_offset_beside_a_torque_that_is_explained_changes_no_verdict() -> None:
+    robot = load_robot(str(urdf_file()))
+    settings = Identification(effects=EFFECTS, sensitivity=False)
+
+    def shifted(seed: int) -> Log:
+        whole = log(robot, trusted().robot, seed=seed)
+        return replace(whole, channels={**whole.channels, Channel.LINK_TORQUE: whole[Channel.LINK_TORQUE] + 30.0})
+
+    found = run_identification(robot, [shifted(3)], [shifted(5)], settings)
+    assert found.verdict is Verdict.TRUSTED
+    assert {round(joint.offset / 30.0, 1) for joint in found.evidence.held_out} == {1.0}  # type: ignore[union-attr]

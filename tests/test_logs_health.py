@@ -317,7 +317,7 @@ def test_gravity_compensated_torque():
 def test_friction_compensated_motor_torque():
     log = recording(friction=False, torque_noise=0.01)
     channels = {Q: log[Q], QD: log[QD], Channel.MOTOR_TORQUE: log[TAU]}
-    assert codes(replace(log, channels=channels)) == {"friction-compensated"}
+    assert codes(replace(log, channels=channels)) == {"friction-compensated", "torque-computed"}
 
 
 @pytest.mark.parametrize("kilograms", [1.0, 3.0])

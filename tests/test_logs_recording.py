@@ -125,7 +125,7 @@ def test_nothing_of_the_training_part_reaches_the_held_out_samples():
         c: values + 0.3 * before[:, np.newaxis] * np.cos(3.0 * log.time)[:, np.newaxis]
         for c, values in log.channels.items()
     }
-    settings = Conditioning(cutoff=4.0)
+    settings = Conditioning(cutoff=4.0, accept=("position-leap",))  # that is how the change ends
     one, other = (
         open_recording(each, arm(), fraction=0.6).split(0.6)[1].condition(settings)
         for each in (log, replace(log, channels=changed))

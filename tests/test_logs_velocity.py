@@ -126,3 +126,15 @@ def test_the_words_for_the_mapping_undo_it(tmp_path) -> None:
     mapping.write_text(text % -1)
     with pytest.raises(InputError, match="clock gain"):
         armid.read_log(mapping, arm())
+
+
+@pytest.mark.parametrize("rows", [2, 3, 4, 5, 8])
+def test_positions_that_are_held_for_some_rows_say_nothing_of_the_clock(rows: int) -> None:
+    log = recording(rate=125.0, seconds=30.0)
+    held = log[Channel.POSITION][np.arange(len(log)) // rows * rows]
+    found = velocity_ratios(replace(log, channels={**log.channels, Channel.POSITION: held}), arm())
+    assert found is not None
+    assert found.clock is None
+    slow = velocity_ratios(clocked(1.1, replace(log, channels={**log.channels, Channel.POSITION: held})), arm())
+    assert slow is not None
+    assert slow.clock is None or abs(slow.clock[0] - 0.1) < 0.02

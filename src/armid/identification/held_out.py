@@ -47,6 +47,7 @@ class JudgedJoint:
         noise: of its conditioned torque; zero when not known.
         rest: error at rest beyond what friction can hold; NaN when it never rests.
         rest_share: of the samples.
+        offset: constant torque that the model holds, which `torque` is without.
     """
 
     name: str
@@ -57,6 +58,7 @@ class JudgedJoint:
     noise: float
     rest: float = nan
     rest_share: float = 0.0
+    offset: float = 0.0
 
     @property
     def relative(self) -> float:
@@ -94,6 +96,7 @@ def judged_joints(joints: Sequence[JointErrors], evidence: Evidence) -> tuple[Ju
                 noise=evidence.noise.get(joint.name, 0.0),
                 rest=nan if motion is None else motion.rmse_rest,
                 rest_share=0.0 if motion is None else motion.rest_share,
+                offset=0.0 if motion is None else motion.offset,
             )
         )
     return tuple(out)
@@ -184,6 +187,8 @@ def _joint_checks(joint: JudgedJoint, evidence: Evidence) -> Iterator[Check]:
 def _limit_check(joint: JudgedJoint) -> Check:
     """A joint beyond its limit: undetermined when its torque is noise, unexplained otherwise."""
     text = f"{joint.name}: held-out error {100 * joint.relative:.0f} % of its torque in motion (limit {100 * joint.limit:.0f} %)"
+    if abs(joint.offset) > joint.torque:
+        text += f", a constant {joint.offset:.3g} left out that no body makes"
     if joint.is_noise:
         return Check(
             code=UNDETERMINED,

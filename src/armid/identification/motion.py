@@ -2,6 +2,9 @@
 
 Friction of a joint at rest is anything up to its Coulomb friction. A sample at rest is therefore charged only for what it is
 beyond that band; a sample in motion for all of its error.
+
+What a joint carries is its torque without the constant that the model holds as an offset: a sensor far off its zero, or a column
+that is another quantity, would else be predicted to a few per cent by a constant alone, whatever the joint does.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ from armid.parameters.space import named_parameters
 STATIC_FRICTION = ("coulomb", "motor_coulomb", "stribeck", "coupled_coulomb", "coulomb_load")
 """Quantities of a joint whose torque at rest is not known: anything up to them."""
 
+_OFFSETS = ("offset", "motor_offset")
+"""Quantities of a joint that are the same torque always."""
+
 _WINDOW_SECONDS = 2.0
 """A stretch of motion long enough to be recognised, short enough that a part of a repeated motion is found."""
 _WINDOW_POINTS = 20
@@ -44,11 +50,13 @@ class JointMotion:
     Args:
         name: of the channel.
         rmse_moving, torque_moving: root mean square of error and torque while the joint moves [N m or N]; NaN when it never does.
+            Torque without what the offset makes of its mean.
         rmse_rest, torque_rest: the same at rest, the error beyond what Coulomb friction can hold; NaN when it never rests.
         rest_share: of the samples.
         seconds_moving: how long it moves [s].
         low, high: positions reached [rad or m].
         speed: largest [rad/s or m/s].
+        offset: constant torque that the model holds beside bodies and friction [N m or N].
     """
 
     name: str
@@ -61,6 +69,7 @@ class JointMotion:
     low: float = nan
     high: float = nan
     speed: float = nan
+    offset: float = 0.0
 
     @property
     def relative_moving(self) -> float:
@@ -146,6 +155,14 @@ def beyond_static(run: Run, residual: FloatArray, standard: FloatArray, rest: Ma
     return out
 
 
+def held_offset(run: Run, standard: FloatArray) -> FloatArray:
+    """Constant torque of every channel that a model holds as the offsets of its joints, shape [n_channels]."""
+    parameters = named_parameters(tuple(run.source.columns))
+    offsets = np.where([one.quantity in _OFFSETS for one in parameters], standard, 0.0)
+    first = run.window(0, 1)
+    return np.asarray((first.y - first.residuals(offsets))[0])
+
+
 class MotionSums:
     """Errors of one model in motion and at rest, run by run, and windows of the course of the positions.
 
@@ -159,9 +176,9 @@ class MotionSums:
         self._channels, self._standard = tuple(channels), standard
         self.speeds = speeds
         k, n = len(self._channels), len(speeds)
-        self._error, self._size, self._count = (np.zeros((2, k)) for _ in range(3))
+        self._error, self._size, self._sum, self._count = (np.zeros((2, k)) for _ in range(4))
         self._low, self._high, self._speed = np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n)
-        self._seconds = np.zeros(k)
+        self._seconds, self._offset = np.zeros(k), np.zeros(k)
         self._windows: list[FloatArray] = []
 
     def add(self, run: Run, residual: FloatArray) -> None:
@@ -169,9 +186,11 @@ class MotionSums:
         n = len(self.speeds)
         charged = beyond_static(run, residual, self._standard, at_rest(run, self.speeds))
         still = still_channels(run, self.speeds)
+        self._offset = held_offset(run, self._standard)
         for part, mask in enumerate((~still, still)):
             self._error[part] += np.sum(charged**2, axis=0, where=mask)
             self._size[part] += np.sum(run.y**2, axis=0, where=mask)
+            self._sum[part] += np.sum(run.y, axis=0, where=mask)
             self._count[part] += mask.sum(axis=0)
         self._seconds += (~still).sum(axis=0) / run.rate
         q, qd = run.inputs[:, :n], run.inputs[:, n : 2 * n]
@@ -182,16 +201,18 @@ class MotionSums:
     def merge(self, other: MotionSums) -> None:
         """Those of further runs."""
         self._error, self._size = self._error + other._error, self._size + other._size
+        self._sum = self._sum + other._sum
         self._count, self._seconds = self._count + other._count, self._seconds + other._seconds
         self._low, self._high = np.minimum(self._low, other._low), np.maximum(self._high, other._high)
         self._speed = np.maximum(self._speed, other._speed)
+        self._offset = other._offset
         self._windows += other._windows
 
     def joints(self) -> tuple[JointMotion, ...]:
         """Per channel."""
         n = len(self.speeds)
         with np.errstate(divide="ignore", invalid="ignore"):
-            rmse, torque = np.sqrt(self._error / self._count), np.sqrt(self._size / self._count)
+            rmse, torque = np.sqrt(self._error / self._count), self._torque()
             share = self._count[1] / self._count.sum(axis=0)
         return tuple(
             JointMotion(
@@ -205,9 +226,19 @@ class MotionSums:
                 low=float(self._low[k % n]),
                 high=float(self._high[k % n]),
                 speed=float(self._speed[k % n]),
+                offset=float(self._offset[k]),
             )
             for k, name in enumerate(self._channels)
         )
+
+    def _torque(self) -> FloatArray:
+        """Root mean square torque in motion and at rest, without what the offset makes of its mean, shape [2, n_channels].
+
+        An offset against the mean, or beyond it, is held by something else: the torque is not more for it.
+        """
+        mean = self._sum / self._count
+        constant = np.clip(self._offset, np.minimum(mean, 0.0), np.maximum(mean, 0.0))
+        return np.asarray(np.sqrt(np.maximum(self._size / self._count - (2.0 * mean - constant) * constant, 0.0)))
 
     def repeats(self, known: MotionSums, runs: Sequence[Run]) -> float:
         """Share of this motion that another one has gone through already; NaN when nothing moves.

@@ -34,8 +34,10 @@ from armid.identification.gains import DriveGains
 from armid.identification.gate import checks_of, with_suspects
 from armid.identification.gravity import GravityDirection, with_gravity
 from armid.identification.half_tick import HeldTorque
+from armid.identification.held_out import judged_joints
 from armid.identification.imperfections import Weighed
 from armid.identification.judged import judged
+from armid.identification.logs_apart import apart_faults
 from armid.identification.mistakes import Looked, looked_at, mistakes
 from armid.identification.origins import LogRecord
 from armid.identification.possible_choice import beside_possible_bodies
@@ -178,6 +180,7 @@ class _Estimated:
 
     Args:
         data: that the fit rests on.
+        recorded: the same before it was freed from imperfections, which were chosen to explain all of it together.
         fit: see there.
         suspects: what could be wrong with the recordings.
         friction: shapes of friction, where they were asked for.
@@ -186,6 +189,7 @@ class _Estimated:
     """
 
     data: Data
+    recorded: Data
     fit: Fit
     mistaken: tuple[Fault, ...]
     suspects: tuple[Fault, ...] = ()
@@ -232,7 +236,7 @@ def _estimated(
             data, beside = freed(recorded, more.found), more
             fit = fit_to(data, beside)
     placed = position_faults(None if beside is None else beside.found)
-    return _Estimated(data=data, fit=fit, suspects=(*suspects, *placed), mistaken=mistaken)
+    return _Estimated(data=data, recorded=recorded, fit=fit, suspects=(*suspects, *placed), mistaken=mistaken)
 
 
 def _with_shapes(
@@ -272,6 +276,7 @@ def _with_shapes(
     mistaken = mistakes(robot, seen, data.train, plain, linear)
     return _Estimated(
         data=shaping.data,
+        recorded=shaping.data,
         fit=fit,
         mistaken=mistaken,
         suspects=suspects,
@@ -295,7 +300,7 @@ def _judged(
     estimate = widened_by_cutoff(by_noise, moves)
     fit = replace(estimated.fit, estimate=estimate if held_since is None else held_since.widened(estimate))
     result = judged(robot, data, fit, settings, gains, held)
-    result = with_suspects(result, estimated.mistaken)
+    result = with_suspects(result, (*estimated.mistaken, *_apart(estimated.recorded, fit, result)))
     suspects = (*result.suspects, *estimated.suspects, *_bounded(robot, data, fit, result))
     result = replace(
         result,
@@ -317,6 +322,12 @@ def _bounded(robot: Robot, data: Data, fit: Fit, result: Result) -> Iterator[Fau
     standard = fit.consistent.values
     yield from unexplained_faults(result.joints, result.evidence, data.train, data.held_out, standard)
     yield from jitter_faults(data.held_out, standard)
+
+
+def _apart(data: Data, fit: Fit, result: Result) -> Iterator[Fault]:
+    """Whether training logs contradict each other."""
+    if result.evidence is not None:
+        yield from apart_faults(data.train, fit.estimate.base, judged_joints(result.joints, result.evidence))
 
 
 def levelled(robot: Robot, data: Data, settings: Identification) -> tuple[Robot, Data]:

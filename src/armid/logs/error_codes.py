@@ -22,6 +22,7 @@ ERROR_CODES = (
     "mounting",
     "no-torque",
     "not-finite",
+    "position-leap",
     "position-limits",
     "quantised",
     "saturated",

@@ -11,6 +11,7 @@ from armid.arrays import FloatArray
 from armid.logs.conditioning.uniform import ordinary_step
 from armid.logs.health.channels import minimum_range
 from armid.logs.health.findings import finding, share
+from armid.logs.health.leaps import leap_findings
 from armid.logs.health.rows import ABSURD, corrupt, within
 from armid.logs.health.thresholds import (
     AGREES,
@@ -45,6 +46,7 @@ def motion_findings(log: Log, robot: Robot) -> Iterator[Note]:
     yield from degrees
     if not degrees:
         yield from _limit_findings(log, q, robot)
+    yield from leap_findings(log, robot)
     yield from _range_findings(log, q, robot)
     yield from _rest_findings(log, q, robot)
     if Channel.VELOCITY in log:

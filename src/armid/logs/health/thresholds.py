@@ -100,7 +100,8 @@ LEAP = _threshold(
     "frozen-leap",
     3.0,
     "times the joint's largest speed in other rows",
-    "at which a position leaves a value that it held: its encoder stood still, and the joint did not",
+    "at which a position leaves a value that it held, or steps between two rows: its encoder stood still or slipped, or rows are "
+    "missing, and the joint did not move so",
 )
 COARSE = int(
     _threshold(
@@ -264,6 +265,13 @@ MIN_SHARE = _threshold("payload-share", 0.03, "of the arm's mass", "masses wrong
 MIN_JOINTS = int(_threshold("payload-joints", 4, "joints", "with fewer a wrong mass of any link looks like a payload"))
 LAST_LINK = _threshold(
     "payload-last-link", 0.5, "of the last link's mass", "descriptions err by so much, and it looks like a payload"
+)
+COMPUTED = _threshold(
+    "torque-computed",
+    0.01,
+    "of the nominal weight and inertia, and of the torque",
+    "by which every joint may differ from the description for its torque to be computed from it: masses differ by 20 % from arm "
+    "to arm, and torque sensors and currents are not known to 1 %",
 )
 
 # Friction and clocks.

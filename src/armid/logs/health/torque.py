@@ -9,6 +9,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.errors import ArmidError
 from armid.kernels.dynamics import gravity
+from armid.logs.health.computed import computed_findings
 from armid.logs.health.findings import finding
 from armid.logs.health.lag import torque_lag
 from armid.logs.health.order import carrying, order_findings, score, unexplained
@@ -72,6 +73,7 @@ def torque_findings(log: Log, robot: Robot, conditioned: Callable[[], Samples]) 
         yield from wrong
         if not any(note.code in _NOT_THE_ARM for note in wrong):
             yield from payload_findings(view)
+            yield from computed_findings(view, fit)
         yield from _friction_findings(view, fit)
         if log.clock is not Clock.UNKNOWN:
             yield from _lag_findings(view)
