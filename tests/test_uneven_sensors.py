@@ -131,7 +131,7 @@ def test_an_encoder_out_of_round_is_named_with_its_size_and_decisive() -> None:
     assert result.verdict is Verdict.UNTRUSTED
 
 
-@pytest.mark.parametrize("seconds", [-0.03, 0.02, 0.06])
+@pytest.mark.parametrize("seconds", [-0.03, 0.006, 0.02, 0.06])
 def test_motion_of_one_joint_that_came_late_is_named_with_its_size(seconds: float) -> None:
     result = identified(behind(seconds))
     fault = of_shoulder(result, "encoder-delay")
@@ -139,14 +139,8 @@ def test_motion_of_one_joint_that_came_late_is_named_with_its_size(seconds: floa
     # By less than half a sample, and by a twentieth where undoing it is far from its derivative.
     assert fault.estimate == pytest.approx(seconds, abs=0.0015, rel=0.05)
     assert "encoder_delay" in fault.words
-    assert result.verdict is Verdict.UNTRUSTED
-
-
-def test_little_that_one_joint_came_late_is_said_where_all_torque_may_have_come_early() -> None:
-    """The shoulder carries nearly all torque of this arm."""
-    result = identified(behind(0.006))
-    assert of_shoulder(result, "encoder-delay").bound > 0.005
-    assert "common-delay" in {f.kind for f in result.faults if f.answer is Answer.FOUND}
+    # Decisive is what is beyond three tolerances.
+    assert (result.verdict is Verdict.UNTRUSTED) == (abs(seconds) > 0.009)
 
 
 def test_motion_of_one_joint_that_came_late_is_undone_on_request() -> None:

@@ -242,7 +242,7 @@ class _Search:
         if not refined:
             course.refused.update(seen.item for seen in tried)
             return
-        trial, as_good = self.trials.likeliest(course.record, course.drifts, [one for one, _ in refined])
+        trial, as_good = self.trials.likeliest(course.energy, course.drifts, refined)
         trial, quiet, own = self.trials.settled(trial, course.drifts)
         item, size = trial.sizes[-1].item, trial.sizes[-1].value
         after = self.trials.held_out_error(trial)

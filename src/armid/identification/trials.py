@@ -78,29 +78,37 @@ class Trials:
         return trial, energy
 
     def likeliest(
-        self, record: Imperfections, drifts: Sequence[Sized], refined: Sequence[Imperfections]
+        self, energy: float, drifts: Sequence[Sized], refined: Sequence[tuple[Imperfections, float]]
     ) -> tuple[Imperfections, list[Sized]]:
-        """Of candidates undone, each beside a record, the one to believe in, and those that explain as much.
+        """Of candidates undone, with what each leaves, the one to believe in, and those that explain as much."""
+        costs = [(trial, rest + against(trial.sizes[-1])) for trial, rest in refined]
+        least = min(cost for _, cost in costs)
+        near = [trial for trial, cost in costs if tied(energy, least, cost) or within_chance(least, cost)]
+        kept = self._beside_sound_rows(near, drifts)
+        trial, *_ = self._described(kept, drifts)
+        return trial, [other.sizes[-1] for other in kept if other is not trial]
+
+    def _beside_sound_rows(self, near: Sequence[Imperfections], drifts: Sequence[Sized]) -> list[Imperfections]:
+        """Of trials that explain as much beside the noise of the recording, those that do beside that of sound rows.
 
         A fault makes the residuals of its joint large, and beside these nearly anything explains as much. So what each leaves
-        counts in units of the smallest noise that any of them leaves to a joint: that of rows which are sound.
+        counts in units of the smallest noise that any of them leaves to a joint.
         """
-        noises = [self.train.freed(trial, drifts).noise for trial in refined]
-        sound = np.min([n.sigma * (1.0 + t.gains) for n, t in zip(noises, refined, strict=True)], axis=0)
+        if len(near) == 1:
+            return list(near)
+        noises = [self.train.freed(trial, drifts).noise for trial in near]
+        sound = np.min([n.sigma * (1.0 + t.gains) for n, t in zip(noises, near, strict=True)], axis=0)
 
-        def left(trial: Imperfections, item: Imperfection) -> float:
-            """Squared error beside a trial, its last size as these units have it."""
+        def cost(trial: Imperfections) -> float:
+            """What a trial leaves, its last size as these units have it where that is possible, and what speaks against it."""
+            sized = trial.sizes[-1]
             noise = replace(noises[0], sigma=sound / (1.0 + trial.gains))
-            (last,), rest = self.train.scan(trial, drifts, (item,), noise, spreads=False)
-            return rest if trial is record else rest - last.taken
+            (last,), rest = self.train.scan(trial, drifts, (sized.item,), noise, spreads=False)
+            size = together(sized.item, sized.value, last.size)
+            return against(sized) + rest - (last.taken if possible_size(sized.item, size) == size else 0.0)
 
-        energy = left(record, refined[0].sizes[-1].item)
-        costs = [(trial, left(trial, trial.sizes[-1].item) + against(trial.sizes[-1])) for trial in refined]
-        least = min(cost for _, cost in costs)
-        equal = [trial for trial, cost in costs if tied(energy, least, cost)]
-        trial, *as_good = self._described(equal, drifts)
-        as_good += [other for other, cost in costs if within_chance(least, cost) and other not in (trial, *as_good)]
-        return trial, [other.sizes[-1] for other in as_good]
+        costs = [cost(trial) for trial in near]
+        return [trial for trial, left in zip(near, costs, strict=True) if within_chance(min(costs), left)]
 
     def settled(
         self, trial: Imperfections, drifts: Sequence[Sized], rivals: Sequence[Imperfection] = ()
