@@ -451,7 +451,7 @@ KINDS: tuple[Kind, ...] = (
         name="rows missing, stamps even",
         sizes=(0.02, 0.1, 0.3),
         change=_lost_rows,
-        words=("clock", "clock-rate", "velocity-inconsistent", "spikes"),
+        words=("clock", "clock-rate", "velocity-inconsistent", "spikes", "position-leap"),
     ),
     Kind(
         name="offset drifts, N m",

@@ -416,9 +416,10 @@ def test_lwr4plus(tmp_path):
     )
     assert report["base_parameters"] == 69
     # Most of the torque of the last joint is not explained: no model of it, however good the others are. Part of it goes with its
-    # position, which free parameters take for weight and bodies that can exist cannot make.
+    # position, which free parameters take for weight and bodies that can exist cannot make. Of the joint before 46 % is explained
+    # beside its offset, which is as large as the rest of its torque.
     assert report["verdict"] == "untrusted"
-    assert [j["name"] for j in report["joints"] if j["verdict"] != "trusted"] == ["lwr_6_joint"]
+    assert [j["name"] for j in report["joints"] if j["verdict"] != "trusted"] == ["lwr_5_joint", "lwr_6_joint"]
     assert "position-sine" in [family["family"] for family in report["imperfections"]["families"]]
     assert report["relative_error_held_out"] < 0.018
 
