@@ -123,13 +123,11 @@ class BlockFactors:
 
         A family pays when the error on blocks left out falls, the blocks agree that it does, and all rows together are likelier
         with it. On a poor motion many families lower the first by luck, and bodies found beside them are wrong on another one.
-        So all together must lower the errors of blocks, each counting alike, beyond chance; the last are left out until they do.
+        So all together must lower the errors of blocks, each counting alike, beyond chance; else none is there.
         """
         chosen = self._paying(effects)
-        without = self.crossed(())
-        while chosen and not beyond_chance(without, self.crossed([(effect, factor) for effect, factor, _ in chosen])):
-            chosen = chosen[:-1]
-        return chosen
+        left = self.crossed([(effect, factor) for effect, factor, _ in chosen])
+        return chosen if beyond_chance(self.crossed(()), left) else ()
 
     def _paying(self, effects: Sequence[Effect]) -> tuple[tuple[Effect, float, float], ...]:
         """Families one after the other while they pay."""
