@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from armid.arrays import FloatArray
-from armid.estimation.imperfections import Eliminated
+from armid.estimation.eliminated import Eliminated
 from armid.identification.candidates import Seen, position_faults
 from armid.identification.described_bodies import _other_unit
 from armid.identification.fault_answers import FaultAnswers

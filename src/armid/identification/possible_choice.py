@@ -20,7 +20,8 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.consistency.prior import Prior
-from armid.estimation.imperfections import FACTORS, PAYS, BlockFactors, Effect, Eliminated, falls, left_over
+from armid.estimation.eliminated import Eliminated
+from armid.estimation.imperfections import FACTORS, PAYS, BlockFactors, Effect, falls, left_over
 from armid.estimation.quantiles import chi_square_quantile
 from armid.identification.imperfections import Choice, Weighed
 from armid.information.information import triangular

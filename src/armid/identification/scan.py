@@ -12,8 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
+from armid.estimation.eliminated import Eliminated
 from armid.estimation.estimate import Estimate
-from armid.estimation.imperfections import FACTORS, Eliminated, block_spreads
+from armid.estimation.imperfections import FACTORS, block_spreads
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.reversals import classed_information

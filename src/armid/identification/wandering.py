@@ -16,7 +16,7 @@ from math import sqrt
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.estimation.imperfections import Eliminated
+from armid.estimation.eliminated import Eliminated
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run, each_run
 from armid.estimation.runs import before
