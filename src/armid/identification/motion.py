@@ -132,11 +132,7 @@ def beyond_static(run: Run, residual: FloatArray, standard: FloatArray, rest: Ma
     n = rest.shape[1]
     parameters = named_parameters(tuple(run.source.columns))
     static = np.where([one.quantity in STATIC_FRICTION for one in parameters], standard, 0.0)
-    band = np.zeros(n)
-    for parameter, value in zip(parameters, static, strict=True):
-        # Friction that grows with load is not counted: without the load its size is not known, and it is the smaller part.
-        if value > 0.0 and parameter.quantity != "coulomb_load":
-            band[parameter.body] += value
+    band = static_friction(tuple(run.source.columns), standard, n)
     without = residual + run.y - run.residuals(static)
     out = np.array(residual)
     for k in range(residual.shape[1]):
@@ -144,6 +140,23 @@ def beyond_static(run: Run, residual: FloatArray, standard: FloatArray, rest: Ma
         size = np.maximum(np.abs(without[here, k]) - band[k % n], 0.0)
         out[here, k] = np.copysign(size, without[here, k])
     return out
+
+
+def static_friction(names: tuple[str, ...], standard: FloatArray, n_joints: int) -> FloatArray:
+    """Friction that may hold every joint at rest [N m or N], shape [n_joints].
+
+    Friction that grows with load is not counted: without the load its size is not known, and it is the smaller part.
+
+    Args:
+        names: of the parameters.
+        standard: their values.
+        n_joints: of the arm.
+    """
+    band = np.zeros(n_joints)
+    for parameter, value in zip(named_parameters(names), standard, strict=True):
+        if value > 0.0 and parameter.quantity in STATIC_FRICTION and parameter.quantity != "coulomb_load":
+            band[parameter.body] += value
+    return band
 
 
 class MotionSums:

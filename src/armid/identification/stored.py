@@ -34,6 +34,7 @@ from armid.identification.records import FrictionShapes, Gain, ResolvedCondition
 from armid.identification.result import Result
 from armid.identification.sensor_file import sensor_text
 from armid.identification.sensors import Imperfections
+from armid.identification.stored_figures import figure_checks
 from armid.identification.torque_error import JointErrors, number_or_nan
 from armid.information.information import Information
 from armid.information.status import Status
@@ -52,6 +53,8 @@ RESULT_FILES = (_JSON_NAME, _ARRAYS_NAME, _TRACES_NAME)
 """What a result folder consists of."""
 _SENSORS_NAME = "sensors.yaml"
 _SEAL = "seal"
+_TRACES_SEAL = "traces"
+"""Digest of the arrays of figures, which are under the seal by it and need not be read with it; results from before lack it."""
 _RUN_ONLY = ("seconds", "peak_memory_mb", "workers", "retries", "folder")
 """What differs between two runs of the same command: how long, how much memory, by whom, and where. The seal does not cover
 it, so that the same question gives the same seal."""
@@ -106,6 +109,7 @@ def summary(result: Result) -> dict[str, Any]:
             if information is not None
         },
         "classes": classes_of(result.information),
+        _TRACES_SEAL: digest({}, result.traces),
     }
 
 
@@ -128,12 +132,17 @@ def _sealed(value: Any) -> Any:
     return value
 
 
-def _seal_checks(text: Mapping[str, Any], data: Mapping[str, npt.ArrayLike]) -> tuple[Check, ...]:
-    """One that fails when the files are not those that were written together."""
-    if text.get(_SEAL) == seal(text, data):
+def _seal_checks(
+    text: Mapping[str, Any], data: Mapping[str, npt.ArrayLike], traces: Mapping[str, npt.ArrayLike]
+) -> tuple[Check, ...]:
+    """One that fails when the files are not those that were written together; figures that nobody read are not looked at."""
+    together = not traces or text.get(_TRACES_SEAL, digest({}, traces)) == digest({}, traces)
+    if together and text.get(_SEAL) == seal(text, data):
         return ()
-    message = f"{_JSON_NAME} or {_ARRAYS_NAME} was changed, or they do not belong together: what was judged is not what is here; "
-    message += "identify again"
+    names = f"{_JSON_NAME} or {_ARRAYS_NAME}" if together else _TRACES_NAME
+    message = (
+        f"{names} was changed, or the files do not belong together: what was judged is not what is here; identify again"
+    )
     return (Check(code="seal", passed=False, value=1.0, limit=0.0, message=message),)
 
 
@@ -310,7 +319,8 @@ def _restored_result(text: dict[str, Any], data: Arrays, traces: dict[str, Float
         workers=text.get("workers", 1),
         retries=text.get("retries", 0),
     )
-    return replace(stored, checks=(*_seal_checks(text, data), *checks_of(stored)))
+    sealed = _seal_checks(text, data, traces)
+    return replace(stored, checks=(*sealed, *figure_checks(stored), *checks_of(stored)))
 
 
 def _restored_imperfections(values: dict[str, Any] | None) -> Imperfections | None:
