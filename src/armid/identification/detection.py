@@ -31,7 +31,7 @@ from armid.identification.candidates import (
     worth_undoing,
 )
 from armid.identification.elapsed import several_recordings
-from armid.identification.fault_answers import FaultAnswers
+from armid.identification.fault_answers import FaultAnswers, with_deviations
 from armid.identification.faults import Fault
 from armid.identification.imperfection_rows import RowNoise, reference_of
 from armid.identification.mixed_sensors import mixed_faults
@@ -307,7 +307,7 @@ class _Search:
         )
         return Detection(
             faults=(*course.found.values(), *rest, *mixed, *self.trials.scale(course.record, course.drifts)),
-            undone=replace(course.record, sizes=certain) if certain else None,
+            undone=replace(course.record, sizes=with_deviations(certain, course.found)) if certain else None,
         )
 
     @cached_property
