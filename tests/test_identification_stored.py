@@ -251,3 +251,65 @@ def test_results_from_before_figures_were_sealed_still_load(tmp_path: Path) -> N
     assert load_result(place).verdict is Verdict.TRUSTED
     (place / "torque.npz").unlink()
     assert load_result(place).verdict is Verdict.TRUSTED
+
+
+def repeated(recorded: Log, every: int = 1) -> Log:
+    """The same motion recorded once more: other noise, another rate."""
+    rng = np.random.default_rng(0)
+    noisy = {name: values + rng.normal(0.0, 1e-5, values.shape) for name, values in recorded.channels.items()}
+    return replace(
+        recorded, time=recorded.time[::every], channels={name: values[::every] for name, values in noisy.items()}
+    )
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_validating_on_the_training_motion_again_says_so(tmp_path: Path, every: int) -> None:
+    """The result had a test of its own: that stays, and this motion adds none to it."""
+    trusted().save(tmp_path / "r")
+    robot = load_robot(str(urdf_file()))
+    again = validate(tmp_path / "r", repeated(log(robot, trusted().robot, seed=3), every))
+    (said,) = [check for check in again.checks if check.code == "held-out-repeats"]
+    assert said.value > 0.9
+    assert not said.passed
+    assert "counts as training: the result was tested on other motion" in said.message
+    assert again.verdict is Verdict.TRUSTED
+    other = validate(tmp_path / "r", log(robot, trusted().robot, seed=11))
+    assert "held-out-repeats" not in [check.code for check in other.checks]
+
+
+def test_the_training_motion_again_does_not_make_up_for_a_missing_test(tmp_path: Path) -> None:
+    robot = load_robot(str(urdf_file()))
+    logs = [log(robot, trusted().robot, seed=seed) for seed in (3, 5)]
+    settings = Identification(effects=EFFECTS, sensitivity=False)
+    first, second = (run_identification(robot, [one], [], settings) for one in logs)
+    beside = run_identification(robot, logs[1:], [], replace(settings, prior=first))
+    for result, name in ((first, "first"), (first + second, "sum"), (beside, "prior")):
+        result.save(tmp_path / name)
+        answer = validate(tmp_path / name, repeated(logs[0]))
+        assert "held-out-repeats" in failed(answer), name
+        assert "record another motion" in " ".join(answer.reasons), name
+
+
+def test_fifths_of_the_training_motion_still_decide_where_they_were_predicted(tmp_path: Path) -> None:
+    robot = load_robot(str(urdf_file()))
+    own = log(robot, trusted().robot, seed=3)
+    settings = Identification(effects=EFFECTS, sensitivity=False)
+    result = run_identification(robot, [own], [repeated(own)], settings)
+    assert result.evidence is not None
+    assert result.evidence.cross_predicted
+    result.save(tmp_path / "r")
+    once = [check for check in result.checks if check.code == "held-out-repeats"]
+    again = validate(tmp_path / "r", repeated(own, 2))
+    assert [(c.code, c.decisive) for c in once] == [
+        (c.code, c.decisive) for c in again.checks if c.code == "held-out-repeats"
+    ]
+
+
+def test_results_from_before_courses_were_stored_are_validated_as_before(tmp_path: Path) -> None:
+    old = replace(trusted(), course=None)
+    old.save(tmp_path / "r")
+    assert "course" not in arrays(old)
+    robot = load_robot(str(urdf_file()))
+    again = validate(tmp_path / "r", repeated(log(robot, trusted().robot, seed=3)))
+    assert again.verdict is Verdict.TRUSTED
+    assert "held-out-repeats" not in [check.code for check in again.checks]

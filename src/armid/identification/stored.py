@@ -52,6 +52,8 @@ _TRACES_NAME = "torque.npz"
 RESULT_FILES = (_JSON_NAME, _ARRAYS_NAME, _TRACES_NAME)
 """What a result folder consists of."""
 _SENSORS_NAME = "sensors.yaml"
+_COURSE = "course"
+"""Array of the course of the training motion; results from before lack it."""
 _SEAL = "seal"
 _TRACES_SEAL = "traces"
 """Digest of the arrays of figures, which are under the seal by it and need not be read with it; results from before lack it."""
@@ -232,6 +234,8 @@ def arrays(result: Result) -> Arrays:
         "standard_deviations": c.standard_deviations,
         **factors(result.information, "information"),
     }
+    if result.course is not None:
+        out[_COURSE] = result.course.astype(np.float32)  # a micrometre of a metre, a microradian of a turn
     return out if result.held_out_information is None else out | factors(result.held_out_information, "held_out")
 
 
@@ -313,6 +317,7 @@ def _restored_result(text: dict[str, Any], data: Arrays, traces: dict[str, Float
         friction=None if text["friction"] is None else FrictionShapes.from_dict(text["friction"]),
         suspects=tuple(Fault.from_dict(fault) for fault in text.get("faults", ())),
         imperfections=_restored_imperfections(text.get("imperfections")),
+        course=np.asarray(data[_COURSE], dtype=np.float64) if _COURSE in data else None,
         traces=traces,
         seconds=text["seconds"],
         peak_memory_mb=text["peak_memory_mb"],
