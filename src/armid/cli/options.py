@@ -1,6 +1,7 @@
 """Every option that more than one verb has, declared once: one flag, one meaning, one sentence of help.
 
-Words are refused with exit code 2 before any file is read: single ones by their enum or `Literal`, lists by `word_list`.
+Words are refused with exit code 2 before any file is read: single ones by their enum or `Literal`, lists by `word_list`,
+tolerances by `tolerance_list`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from armid.errors import ArmidError
 from armid.parameters.effects import FRICTION_NAMES, FRICTION_SHAPES, PayloadRuns, TorqueSide
 
 ProcessingWord = Literal["default", "halper2024", "khosla1985"]
@@ -47,6 +49,17 @@ def word_list(known: Sequence[str], *, none: bool = True) -> Callable[[str], str
         return text
 
     return parse
+
+
+def tolerance_list(text: str) -> str:
+    """A parser of base tolerances, such as `gain=2%,zero=0.5deg`; gives them as typed."""
+    from armid.identification.tolerances import base_tolerances  # help does without
+
+    try:
+        base_tolerances(text)
+    except ArmidError as error:
+        raise typer.BadParameter(str(error).removeprefix("--tolerance: ")) from None
+    return text
 
 
 LoopOption = Annotated[
@@ -212,6 +225,7 @@ ToleranceOption = Annotated[
     typer.Option(
         "--tolerance",
         metavar="FAMILY=SIZE",
+        parser=tolerance_list,
         help="How large an imperfection may be, such as gain=2% or zero=0.5deg; repeatable.",
     ),
 ]

@@ -24,7 +24,7 @@ from armid.identification.evidence import Evidence
 from armid.identification.fit import condition_numbers, consistent_prior, effective_information
 from armid.identification.gate import judge
 from armid.identification.metrics import NOMINAL, RIGID, has_masses, nominal_models
-from armid.identification.motion import JointMotion
+from armid.identification.motion import JointMotion, joined_course
 from armid.identification.origins import result_provenance
 from armid.identification.plausibility import plausibility_checks
 from armid.identification.provenance import check_new
@@ -134,6 +134,7 @@ def combined(first: Result, second: Result) -> Result:
             )
         ),
         friction=first.friction,
+        course=joined_course(first.course, second.course),
         peak_memory_mb=max(first.peak_memory_mb, second.peak_memory_mb),
         seconds=first.seconds + second.seconds,
     )

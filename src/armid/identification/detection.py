@@ -31,7 +31,7 @@ from armid.identification.candidates import (
     worth_undoing,
 )
 from armid.identification.elapsed import several_recordings
-from armid.identification.fault_answers import FaultAnswers
+from armid.identification.fault_answers import FaultAnswers, with_deviations
 from armid.identification.faults import Fault
 from armid.identification.imperfection_rows import RowNoise, reference_of
 from armid.identification.mixed_sensors import mixed_faults
@@ -39,6 +39,7 @@ from armid.identification.possible_errors import PossibleErrors
 from armid.identification.scan import LOOKED_AT, FreedRuns, Scanner, usual_rivals
 from armid.identification.sensors import Imperfections, Sized
 from armid.identification.thresholds import FAULT_PHASE, FAULT_SHARE
+from armid.identification.tolerances import DEFAULT, ImperfectionTolerances
 from armid.identification.trials import Trials
 from armid.identification.wandering import anew, beyond_choice, by_own_rows, of_position, wanders
 from armid.robot.robot import Robot
@@ -84,6 +85,7 @@ def detect(
     in_newtons: bool = True,
     cutoff_hz: float | None = None,
     bodies: PossibleBodies | None = None,
+    tolerances: ImperfectionTolerances = DEFAULT,
 ) -> Detection:
     """Answers for every candidate.
 
@@ -98,6 +100,7 @@ def detect(
         in_newtons: whether torques are in units of torque, as currents are not.
         cutoff_hz: of the low-pass on torque; None for no filter.
         bodies: how possible bodies are found, which must bear out what is decisive.
+        tolerances: up to which sizes are ordinary.
     """
     as_it_is = FreedRuns(train, base)
     reference = reference_of(train, as_it_is.estimate.standard, recorded_velocity=recorded_velocity)
@@ -107,7 +110,7 @@ def detect(
     families = [f for f in SUSPECTED if f not in apart and not settled.get(f, False)]
     effects = torque_source(train).effects
     several = several_recordings(train)
-    candidates = imperfections(robot, effects, reference, families)
+    candidates = tuple(map(tolerances.applied, imperfections(robot, effects, reference, families)))
     every = (*candidates, *imperfections(robot, effects, reference, apart))
     if several:
         candidates = (*candidates, *anew(candidates))
@@ -305,7 +308,7 @@ class _Search:
         )
         return Detection(
             faults=(*course.found.values(), *rest, *mixed, *self.trials.scale(course.record, course.drifts)),
-            undone=replace(course.record, sizes=certain) if certain else None,
+            undone=replace(course.record, sizes=with_deviations(certain, course.found)) if certain else None,
             named=replace(course.record, sizes=named) if named else None,
         )
 

@@ -101,7 +101,7 @@ def suspected(
     looked = turning_at_once(robot, own, effects, gains)
     looked = looked if known is None else freed(looked, known)
     recorded = data.conditioning.velocity is VelocitySource.MEASURED
-    clock = stamped_clock(robot, data.recordings[0], looked.imperfections)
+    clock = stamped_clock(robot, data.recordings[0], looked.imperfections, settings.imperfections)
     on_time = data
     if clock is not None:
         record = clock_record(robot, clock, recorded_velocity=recorded)
@@ -122,6 +122,7 @@ def suspected(
         in_newtons=gains is not None or data.choice[0].channel(settings.effects.torques) is not Channel.CURRENT,
         cutoff_hz=data.conditioning.torque_cutoff or data.conditioning.cutoff,
         bodies=settings.bodies,
+        tolerances=settings.imperfections,
     )
     told = (*told, *drive_gain_faults(gains))
     if found.named is not None and found.named.late:

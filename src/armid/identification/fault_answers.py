@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite, nan
 
@@ -142,3 +142,14 @@ class FaultAnswers:
         if item.family is Family.LENGTH:
             return way_words(self.robot, int(item.joint or 0), size)
         return undoing_words(item, size, self.channels)
+
+
+def with_deviations(sizes: Sequence[Sized], found: Mapping[Imperfection, Fault]) -> tuple[Sized, ...]:
+    """Sizes with what is known of their uncertainty by the faults they are; NaN of others.
+
+    Args:
+        sizes: that the runs are freed from.
+        found: faults with their intervals.
+    """
+    known = {item: fault.standard_deviation for item, fault in found.items()}
+    return tuple(replace(sized, standard_deviation=known.get(sized.item, nan)) for sized in sizes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from armid.arrays import FloatArray
 from armid.consistency.certificates import Certificates, certify
 from armid.estimation.covariance import row_inflation
 from armid.identification.data import Data
@@ -24,6 +25,7 @@ from armid.identification.metrics import (
     nominal_models,
     predicted,
 )
+from armid.identification.motion import MotionSums, joined_course
 from armid.identification.omitted import missing_rotors, unfelt_rotors
 from armid.identification.plausibility import plausibility_checks
 from armid.identification.records import Gain
@@ -167,7 +169,14 @@ def judged(
         notes=_notes(data, fit, settings),
         traces=traces.arrays,
         imperfections=data.imperfections,
+        course=learned_course(train.motion, settings.prior),
     )
+
+
+def learned_course(motion: MotionSums | None, earlier: Result | None) -> FloatArray | None:
+    """Course of the training motion, after that of an earlier result it is added to; None when neither is known."""
+    parts = (None if earlier is None else earlier.course, None if motion is None else motion.course())
+    return joined_course(*parts)
 
 
 def _gains_of(gains: DriveGains | None, inflation: float) -> dict[str, Gain]:

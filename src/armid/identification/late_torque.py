@@ -52,7 +52,8 @@ def confirmed(found: Detection, turning: Sequence[Run], on_time: Sequence[Run], 
 
 def _without(record: Imperfections | None, sizes: Sequence[Sized]) -> Imperfections | None:
     """A record without some sizes; None when nothing is left."""
-    kept = () if record is None else tuple(s for s in record.sizes if s not in sizes)
+    items = {sized.item for sized in sizes}
+    kept = () if record is None else tuple(s for s in record.sizes if s.item not in items)
     return replace(record, sizes=kept) if record is not None and kept else None
 
 

@@ -23,6 +23,7 @@ from armid.estimation.run import Run, each_run, gathered
 from armid.identification.thresholds import REPEAT_DISTANCE, REST_SECONDS, REST_SPEED
 from armid.identification.torque_error import number_or_nan
 from armid.parameters.space import named_parameters
+from armid.signals.spline import CubicSpline
 
 STATIC_FRICTION = ("coulomb", "motor_coulomb", "stribeck", "coupled_coulomb", "coulomb_load")
 """Quantities of a joint whose torque at rest is not known: anything up to them."""
@@ -37,6 +38,8 @@ _MOST_WINDOWS = 40
 _MOST_OFFSETS = 20_000
 _GRID_HZ = 50.0
 """Of the grid on which motions are laid over each other, whatever their own rates: at 2 rad/s half a step is 0.02 rad."""
+_COURSE_POINTS = 1 << 17
+"""Kept of a training motion with its result, ten a second: three and a half hours, and four megabytes of seven joints."""
 _STEP = round(_WINDOW_SECONDS * _GRID_HZ / _WINDOW_POINTS)
 """Of that grid between two points of a window: the same time in every motion, or one motion at two rates is two motions."""
 
@@ -141,11 +144,7 @@ def beyond_static(run: Run, residual: FloatArray, standard: FloatArray, rest: Ma
     n = rest.shape[1]
     parameters = named_parameters(tuple(run.source.columns))
     static = np.where([one.quantity in STATIC_FRICTION for one in parameters], standard, 0.0)
-    band = np.zeros(n)
-    for parameter, value in zip(parameters, static, strict=True):
-        # Friction that grows with load is not counted: without the load its size is not known, and it is the smaller part.
-        if value > 0.0 and parameter.quantity != "coulomb_load":
-            band[parameter.body] += value
+    band = static_friction(tuple(run.source.columns), standard, n)
     without = residual + run.y - run.residuals(static)
     out = np.array(residual)
     for k in range(residual.shape[1]):
@@ -161,6 +160,23 @@ def held_offset(run: Run, standard: FloatArray) -> FloatArray:
     offsets = np.where([one.quantity in _OFFSETS for one in parameters], standard, 0.0)
     first = run.window(0, 1)
     return np.asarray((first.y - first.residuals(offsets))[0])
+
+
+def static_friction(names: tuple[str, ...], standard: FloatArray, n_joints: int) -> FloatArray:
+    """Friction that may hold every joint at rest [N m or N], shape [n_joints].
+
+    Friction that grows with load is not counted: without the load its size is not known, and it is the smaller part.
+
+    Args:
+        names: of the parameters.
+        standard: their values.
+        n_joints: of the arm.
+    """
+    band = np.zeros(n_joints)
+    for parameter, value in zip(named_parameters(names), standard, strict=True):
+        if value > 0.0 and parameter.quantity in STATIC_FRICTION and parameter.quantity != "coulomb_load":
+            band[parameter.body] += value
+    return band
 
 
 class MotionSums:
@@ -250,6 +266,25 @@ class MotionSums:
         sought = SoughtWindows.among(self._windows, known._low, known._high)
         return float(np.mean(gathered(runs, sought, _either))) if len(runs) and sought.windows else nan
 
+    def course(self) -> FloatArray:
+        """Windows one after the other, ten poses a second, shape [n, n_joints]: `repeats_course` knows this motion again by them.
+
+        Of very long motion the first hours.
+        """
+        kept = self._windows[: _COURSE_POINTS // _WINDOW_POINTS]
+        return np.concatenate([np.empty((0, len(self.speeds))), *kept])
+
+    def repeats_course(self, course: FloatArray) -> float:
+        """Share of this motion that another one has gone through already; NaN when nothing moves.
+
+        Args:
+            course: of the other motion, see `course`.
+        """
+        if not len(course):
+            return nan
+        sought = SoughtWindows.among(self._windows, course.min(axis=0), course.max(axis=0))
+        return float(np.mean(sought.within(_between(course)))) if sought.windows else nan
+
 
 def on_grid(rate: float, course: FloatArray) -> FloatArray:
     """A course between its own samples, at the times on which all motions are compared, shape [n_times, n_joints].
@@ -261,6 +296,18 @@ def on_grid(rate: float, course: FloatArray) -> FloatArray:
     own = np.arange(len(course)) / rate
     times = np.arange(int((len(course) - 1) * _GRID_HZ / rate + 1e-9) + 1) / _GRID_HZ
     return np.column_stack([np.interp(times, own, joint) for joint in course.T])
+
+
+def joined_course(*parts: FloatArray | None) -> FloatArray | None:
+    """Courses one after the other, of those that are known; None when none is."""
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if known else None
+
+
+def _between(course: FloatArray) -> FloatArray:
+    """A course of ten poses a second on the grid, by cubic splines: straight lines would cut the corners of fast motion."""
+    own = np.arange(0.0, _STEP * len(course), _STEP)
+    return CubicSpline.through(own, course)(np.arange(own[-1] + 1.0))
 
 
 def windows_of(course: FloatArray) -> list[FloatArray]:

@@ -118,6 +118,7 @@ class Result(Outcome):
         retries: pieces of work that were done again because a worker was lost.
         suspects: what could be wrong with the recordings, with an answer each; `faults` is the same as rows.
         imperfections: of sensors and friction beside the parameters; None when there are none. Errors are those with them undone.
+        course: of the training motion, ten poses a second, by which other motion that repeats it is known; None when not known.
     """
 
     _page: ClassVar[str] = "armid.report.identification:identification_report"
@@ -150,6 +151,7 @@ class Result(Outcome):
     friction: FrictionShapes | None = None
     suspects: tuple[Fault, ...] = ()
     imperfections: Imperfections | None = None
+    course: FloatArray | None = None
 
     def __post_init__(self) -> None:
         for name in ("relative_error", "gains", "traces"):

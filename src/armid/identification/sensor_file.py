@@ -5,13 +5,15 @@
       joint1: {gain: 0.02, gain_interval: [0.01, 0.03], delay: 0.001, ..., zero: ..., scale: ..., eccentricity_sine: ...}
     clock: {value: 0.0, interval: [-0.001, 0.001]}
 
-Sizes are errors of the recording, as in `armid.rows.imperfections`: a gain of 0.02 recorded 1.02 times the torque.
+Intervals are those of 95 %, left out where they are not known. Sizes are errors of the recording, as in
+`armid.rows.imperfections`: a gain of 0.02 recorded 1.02 times the torque.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from math import isclose, isfinite, nan
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,9 @@ _OF_JOINTS = {
     (Family.ECCENTRICITY, COSINE): "eccentricity_cosine",
 }
 """What a joint has, family and part, with the words for it; the clock is the recording's."""
+_TOP_KEYS = ("schema", "joints", "clock")
+_JOINT_KEYS = (*_OF_JOINTS.values(), *(f"{word}_interval" for word in _OF_JOINTS.values()))
+_CLOCK_KEYS = ("value", "interval")
 _NOTHING = 0.0, 0.0
 """Size and deviation of what is not there."""
 _WRITTEN = 1e-5
@@ -49,17 +54,16 @@ SensorSizes = dict[tuple[Family, str, int | None], tuple[float, float]]
 
 
 def sensor_sizes(found: Imperfections) -> SensorSizes:
-    """Size and standard deviation of everything about the sensors, corrections in a row taken together."""
+    """Size and standard deviation of everything about the sensors, corrections in a row taken together; NaN where not known."""
     out: SensorSizes = {}
     step: Imperfections | None = found
     while step is not None:
         for sized in _of_sensors(step.sizes):
             key = sized.item.family, sized.item.part, sized.item.joint
             value, deviation = out.get(key, (0.0, 0.0))
-            own = sized.standard_deviation if isfinite(sized.standard_deviation) else 0.0
             share = sized.item.unit == "1"
             total = (1.0 + value) * (1.0 + sized.value) - 1.0 if share else value + sized.value
-            out[key] = total, float(np.hypot(deviation, own))
+            out[key] = total, float(np.hypot(deviation, sized.standard_deviation))
         step = step.before
     return out
 
@@ -88,20 +92,24 @@ def sensor_text(found: Imperfections) -> str:
     if any(joint is not None for _, _, joint in sizes):
         lines.append("joints:")
     for j, name in enumerate(found.joints):
-        parts = []
-        for (family, part), word in _OF_JOINTS.items():
-            if (family, part, j) in sizes:
-                value, s = sizes[family, part, j]
-                interval = f"[{value - NORMAL_95 * s:.6g}, {value + NORMAL_95 * s:.6g}]"
-                parts.append(f"{word}: {value:.6g}, {word}_interval: {interval}")
+        parts = [
+            f"{word}: {sizes[family, part, j][0]:.6g}{_interval_text(f'{word}_interval', *sizes[family, part, j])}"
+            for (family, part), word in _OF_JOINTS.items()
+            if (family, part, j) in sizes
+        ]
         if parts:
             lines.append(f"  {name}: {{{', '.join(parts)}}}")
     if (Family.CLOCK, "", None) in sizes:
-        value, s = sizes[Family.CLOCK, "", None]
-        lines.append(
-            f"clock: {{value: {value:.6g}, interval: [{value - NORMAL_95 * s:.6g}, {value + NORMAL_95 * s:.6g}]}}"
-        )
+        value, deviation = sizes[Family.CLOCK, "", None]
+        lines.append(f"clock: {{value: {value:.6g}{_interval_text('interval', value, deviation)}}}")
     return "\n".join(lines) + "\n"
+
+
+def _interval_text(key: str, value: float, deviation: float) -> str:
+    """The entry of a 95 % interval; nothing where it is not known."""
+    if not (isfinite(deviation) and deviation > 0.0):
+        return ""
+    return f", {key}: [{value - NORMAL_95 * deviation:.6g}, {value + NORMAL_95 * deviation:.6g}]"
 
 
 def read_sensors(path: str | Path, robot: Robot) -> Imperfections:
@@ -112,25 +120,28 @@ def read_sensors(path: str | Path, robot: Robot) -> Imperfections:
         robot: whose joints it names.
 
     Raises:
-        InputError: not a sensor file, a joint the arm does not have, or something that is no number.
+        InputError: not a sensor file, a key that does not exist, or something that is no number.
+        UnknownNameError: a joint the arm does not have.
     """
     document = read_yaml(path, _WHAT)
     if document.get("schema") != SCHEMA:
         raise InputError(path, f"schema {document.get('schema')!r}", f"expected {SCHEMA}: {_WHAT}")
+    _table(path, "the file", document, _TOP_KEYS, "joints: {NAME: {gain: 0.02}}")
     sizes: list[Sized] = []
-    joints = document.get("joints") or {}
-    if not isinstance(joints, dict):
-        raise InputError(path, "joints is no table", "expected joints: {name: {gain: 0.02}}")
-    for name, values in joints.items():
+    for name, values in _table(path, "joints", document.get("joints") or {}, None, "{NAME: {gain: 0.02}}").items():
         if name not in robot.joint_names:
             raise UnknownNameError(f"joint in {path}", str(name), robot.joint_names)
+        given = _table(path, name, values, _JOINT_KEYS, "{gain: 0.02}")
         for (family, part), word in _OF_JOINTS.items():
-            if isinstance(values, dict) and word in values:
-                value = _number(path, f"{word} of {name}", values[word])
-                sizes.append(_sized(family, robot.joint_names.index(name), value, part))
-    clock = document.get("clock")
-    if isinstance(clock, dict):
-        sizes.append(_sized(Family.CLOCK, None, _number(path, "value of clock", clock.get("value"))))
+            size = _size(path, name, given, word, f"{word}_interval")
+            if size is not None:
+                sizes.append(_sized(family, robot.joint_names.index(name), size, part))
+    if "clock" in document:
+        clock = _table(path, "clock", document["clock"], _CLOCK_KEYS, "{value: 0.01}")
+        size = _size(path, "clock", clock, *_CLOCK_KEYS)
+        if size is None:
+            raise InputError(path, "clock has no value", "write it as clock: {value: 0.01}")
+        sizes.append(_sized(Family.CLOCK, None, size))
     return Imperfections(
         joints=robot.joint_names,
         sizes=tuple(sizes),
@@ -193,6 +204,47 @@ def not_undone_twice(sensors: Imperfections | None, earlier: Imperfections | Non
         "says other than the result given with --prior, which undoes errors of the sensors itself",
         "leave the sensor file out: the sensors of the earlier result are taken",
     )
+
+
+def _table(path: str | Path, where: str, value: Any, known: Sequence[str] | None, example: str) -> dict[str, Any]:
+    """A mapping of the file without keys that mean nothing.
+
+    Args:
+        path: of the file.
+        where: in it.
+        value: found there.
+        known: keys that there are; None for any.
+        example: of what is expected.
+
+    Raises:
+        InputError: no mapping, or a key that does not exist.
+    """
+    if not isinstance(value, dict):
+        raise InputError(path, f"{where} is {value!r}, not a mapping", f"write it as {where}: {example}")
+    for key in value:
+        if known is not None and key not in known:
+            near = get_close_matches(str(key), known, n=1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            raise InputError(path, f"{where} has an unknown key {key!r}", f"{meant}there are: {', '.join(known)}")
+    return value
+
+
+def _size(path: str | Path, where: str, values: Mapping[str, Any], key: str, interval: str) -> float | None:
+    """A size; None where it is not there.
+
+    Raises:
+        InputError: no number, or an interval that is none, or that stands alone.
+    """
+    if interval in values:
+        ends = values[interval]
+        if not isinstance(ends, list) or len(ends) != 2:
+            raise InputError(path, f"{interval} of {where} is {ends!r}", "expected its ends, such as [0.01, 0.03]")
+        low, high = (_number(path, f"{interval} of {where}", end) for end in ends)
+        if low > high:
+            raise InputError(path, f"{interval} of {where} is {ends!r}", "expected the lower end first")
+        if key not in values:
+            raise InputError(path, f"{where} has {interval} and no {key}", f"give {key}, which is what is undone")
+    return _number(path, f"{key} of {where}", values[key]) if key in values else None
 
 
 def _number(path: str | Path, what: str, value: Any) -> float:

@@ -12,6 +12,7 @@ from armid.estimation.imperfections import FACTORS
 from armid.identification.faults import Answer, Fault
 from armid.identification.sensor_file import sensor_sizes
 from armid.identification.sensors import Imperfections, Sized
+from armid.identification.tolerances import DEFAULT, ImperfectionTolerances
 from armid.logs.health.velocity import velocity_ratios
 from armid.logs.log import Log
 from armid.logs.recording import Recording
@@ -19,7 +20,12 @@ from armid.robot.robot import Robot
 from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection
 
 
-def stamped_clock(robot: Robot, recordings: Sequence[Recording], undone: Imperfections | None) -> Sized | None:
+def stamped_clock(
+    robot: Robot,
+    recordings: Sequence[Recording],
+    undone: Imperfections | None,
+    tolerances: ImperfectionTolerances = DEFAULT,
+) -> Sized | None:
     """Share by which time was stamped too long in all recordings alike; None unless it is beyond tolerance and doubt.
 
     Velocities that agree with the stamps exclude nothing: a recorder may have derived them from positions and these very stamps.
@@ -28,11 +34,14 @@ def stamped_clock(robot: Robot, recordings: Sequence[Recording], undone: Imperfe
         robot: the arm.
         recordings: with their velocities; of a long one the first piece.
         undone: what the recordings are freed from already.
+        tolerances: up to which sizes are ordinary.
     """
-    return clock_of_logs(robot, [next(iter(recording.pieces())) for recording in recordings], undone)
+    return clock_of_logs(robot, [next(iter(recording.pieces())) for recording in recordings], undone, tolerances)
 
 
-def clock_of_logs(robot: Robot, logs: Sequence[Log], undone: Imperfections | None) -> Sized | None:
+def clock_of_logs(
+    robot: Robot, logs: Sequence[Log], undone: Imperfections | None, tolerances: ImperfectionTolerances = DEFAULT
+) -> Sized | None:
     """The same of logs whose columns are in the robot's order."""
     found = []
     for log in logs:
@@ -46,8 +55,8 @@ def clock_of_logs(robot: Robot, logs: Sequence[Log], undone: Imperfections | Non
     known = sensor_sizes(undone).get((Family.CLOCK, "", None), (0.0, 0.0))[0] if undone else 0.0
     left = (1.0 + float(np.mean(values))) / (1.0 + known) - 1.0
     kind = KINDS[Family.CLOCK]
-    item = Imperfection(family=Family.CLOCK, joint=None, unit=kind.unit, tolerance=kind.tolerance)
-    return Sized(item, left, float(np.max(deviations))) if abs(left) > kind.tolerance else None
+    item = tolerances.applied(Imperfection(family=Family.CLOCK, joint=None, unit=kind.unit, tolerance=kind.tolerance))
+    return Sized(item, left, float(np.max(deviations))) if abs(left) > item.tolerance else None
 
 
 def clock_record(robot: Robot, clock: Sized, *, recorded_velocity: bool) -> Imperfections:

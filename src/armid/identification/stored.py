@@ -34,6 +34,7 @@ from armid.identification.records import FrictionShapes, Gain, ResolvedCondition
 from armid.identification.result import Result
 from armid.identification.sensor_file import sensor_text
 from armid.identification.sensors import Imperfections
+from armid.identification.stored_figures import figure_checks
 from armid.identification.torque_error import JointErrors, number_or_nan
 from armid.information.information import Information
 from armid.information.status import Status
@@ -51,7 +52,11 @@ _TRACES_NAME = "torque.npz"
 RESULT_FILES = (_JSON_NAME, _ARRAYS_NAME, _TRACES_NAME)
 """What a result folder consists of."""
 _SENSORS_NAME = "sensors.yaml"
+_COURSE = "course"
+"""Array of the course of the training motion; results from before lack it."""
 _SEAL = "seal"
+_TRACES_SEAL = "traces"
+"""Digest of the arrays of figures, which are under the seal by it and need not be read with it; results from before lack it."""
 _RUN_ONLY = ("seconds", "peak_memory_mb", "workers", "retries", "folder")
 """What differs between two runs of the same command: how long, how much memory, by whom, and where. The seal does not cover
 it, so that the same question gives the same seal."""
@@ -106,6 +111,7 @@ def summary(result: Result) -> dict[str, Any]:
             if information is not None
         },
         "classes": classes_of(result.information),
+        _TRACES_SEAL: digest({}, result.traces),
     }
 
 
@@ -128,12 +134,17 @@ def _sealed(value: Any) -> Any:
     return value
 
 
-def _seal_checks(text: Mapping[str, Any], data: Mapping[str, npt.ArrayLike]) -> tuple[Check, ...]:
-    """One that fails when the files are not those that were written together."""
-    if text.get(_SEAL) == seal(text, data):
+def _seal_checks(
+    text: Mapping[str, Any], data: Mapping[str, npt.ArrayLike], traces: Mapping[str, npt.ArrayLike]
+) -> tuple[Check, ...]:
+    """One that fails when the files are not those that were written together; figures that nobody read are not looked at."""
+    together = not traces or text.get(_TRACES_SEAL, digest({}, traces)) == digest({}, traces)
+    if together and text.get(_SEAL) == seal(text, data):
         return ()
-    message = f"{_JSON_NAME} or {_ARRAYS_NAME} was changed, or they do not belong together: what was judged is not what is here; "
-    message += "identify again"
+    names = f"{_JSON_NAME} or {_ARRAYS_NAME}" if together else _TRACES_NAME
+    message = (
+        f"{names} was changed, or the files do not belong together: what was judged is not what is here; identify again"
+    )
     return (Check(code="seal", passed=False, value=1.0, limit=0.0, message=message),)
 
 
@@ -223,6 +234,8 @@ def arrays(result: Result) -> Arrays:
         "standard_deviations": c.standard_deviations,
         **factors(result.information, "information"),
     }
+    if result.course is not None:
+        out[_COURSE] = result.course.astype(np.float32)  # a micrometre of a metre, a microradian of a turn
     return out if result.held_out_information is None else out | factors(result.held_out_information, "held_out")
 
 
@@ -304,13 +317,15 @@ def _restored_result(text: dict[str, Any], data: Arrays, traces: dict[str, Float
         friction=None if text["friction"] is None else FrictionShapes.from_dict(text["friction"]),
         suspects=tuple(Fault.from_dict(fault) for fault in text.get("faults", ())),
         imperfections=_restored_imperfections(text.get("imperfections")),
+        course=np.asarray(data[_COURSE], dtype=np.float64) if _COURSE in data else None,
         traces=traces,
         seconds=text["seconds"],
         peak_memory_mb=text["peak_memory_mb"],
         workers=text.get("workers", 1),
         retries=text.get("retries", 0),
     )
-    return replace(stored, checks=(*_seal_checks(text, data), *checks_of(stored)))
+    sealed = _seal_checks(text, data, traces)
+    return replace(stored, checks=(*sealed, *figure_checks(stored), *checks_of(stored)))
 
 
 def _restored_imperfections(values: dict[str, Any] | None) -> Imperfections | None:

@@ -29,6 +29,7 @@ from armid.identification.records import ResolvedConditioning
 from armid.identification.request import Source, listed, opened
 from armid.identification.result import Result, load_result
 from armid.identification.result_tables import said
+from armid.identification.thresholds import REPEATED_SHARE
 from armid.identification.torque_error import JointErrors, TorqueErrors
 from armid.logs.conditioning import Conditioning, Differentiator, FilterKind, VelocitySource
 from armid.logs.error_codes import accepted_codes
@@ -185,6 +186,7 @@ def validate(
         checks=(
             *(check for check in known.checks if check.code not in _ABOUT_MOTION),
             *held_out_checks(joints, {"held_out": error}, _evidence(known, found, shelf.runs(), own)),
+            *_repeat_checks(known, found),
             *nominal_checks(compared),
             *log_checks(notes, torque_delay=settings.torque_delay + moved_back(known.imperfections)),
             *_seen_checks(known, recordings),
@@ -232,9 +234,41 @@ def _evidence(result: Result, found: Predicted, runs: Sequence[Run], standard: F
     return replace(
         stored,
         held_out=() if found.motion is None else found.motion.joints(),
-        repeated=nan,
-        cross_predicted={},
+        repeated=_repeated(result, found) if stored.cross_predicted else nan,
         other_load=load,
+    )
+
+
+def _repeated(result: Result, found: Predicted) -> float:
+    """Share of the new motion that repeats the training motion; NaN when that is not known."""
+    if result.course is None or found.motion is None:
+        return nan
+    return found.motion.repeats_course(result.course)
+
+
+def _repeat_checks(result: Result, found: Predicted) -> tuple[Check, ...]:
+    """Motion that repeats the training motion is no test, and decides where the result was never tested on other motion.
+
+    Where the result predicted fifths of its training motion from the rest, these decide, as they did when it was made.
+    """
+    share, evidence = _repeated(result, found), result.evidence
+    if not share > REPEATED_SHARE.value or (evidence is not None and evidence.cross_predicted):
+        return ()
+    tested = result.held_out_information is not None and not (evidence and evidence.repeated > REPEATED_SHARE.value)
+    text = f"{100 * share:.0f} % of this motion repeats the training motion and counts as training: "
+    text += (
+        "the result was tested on other motion when it was made, and is not by this" if tested else "it is no test; "
+    )
+    text += "" if tested else "record another motion to validate on"
+    return (
+        Check(
+            code="held-out-repeats",
+            passed=False,
+            value=share,
+            limit=REPEATED_SHARE.value,
+            message=text,
+            decisive=not tested,
+        ),
     )
 
 
