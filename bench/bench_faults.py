@@ -122,7 +122,7 @@ class Sought:
         """Whether a kind or code, said of a joint or of something else, names it."""
         word = word.removeprefix("log-")
         right = any(
-            word == own or word.startswith((f"{own} with ", f"{own} from ", f"{own} in ")) for own in self.words
+            word == own or word.startswith((f"{own} from ", f"{own} in ", f"{own} of ")) for own in self.words
         )
         return right and (not self.joints or joint in self.joints or joint not in every)
 

@@ -243,7 +243,7 @@ SHAPES: tuple[Kind, ...] = (
         change=lambda log, play, joint: each_column(
             log, (Channel.POSITION,), lambda x: followed(x[:, 0], play)[:, np.newaxis], joint
         ),
-        words=("play", "zero", *_LATE, "frozen", "velocity-inconsistent", *_LEFT),
+        words=("play", "encoder-delay", "zero", *_LATE, "frozen", "velocity-inconsistent", *_LEFT),
         where=second,
         amount=lambda width: width,
         sized=("play",),

@@ -150,6 +150,9 @@ description are those of the drawing; shapes of friction are a few per cent of t
 SINE, COSINE = "sine", "cosine"
 """Parts of a wave of the angle."""
 
+POSITION_ALONE = "of its position alone"
+"""Part of what concerns positions while recorded velocities, of another sensor, are right."""
+
 EVERY_RECORDING = "in every recording"
 """Part of what changes alike from begin to end in each of several recordings, as where every one begins with a cold arm."""
 
@@ -293,6 +296,7 @@ def _of_family(family: Family, robot: Robot, reference: ColumnReference) -> list
             if joint.kind is JointKind.REVOLUTE
             for part in (SINE, COSINE)
         ]
+    parts = ("", POSITION_ALONE) if family is Family.PLAY and reference.recorded_velocity else ("",)
     out: list[Imperfection] = []
     for j, joint in enumerate(robot.joints):
         prismatic = joint.kind is JointKind.PRISMATIC
@@ -309,8 +313,9 @@ def _of_family(family: Family, robot: Robot, reference: ColumnReference) -> list
             tolerance = kind.tolerance * float(reference.size[j]) / max(float(reference.acceleration[j]), 1e-12)
         scales = STRIBECK_SCALES if family is Family.STRIBECK else (0.0,)
         out += [
-            Imperfection(family=family, joint=j, unit=unit, tolerance=max(tolerance, 1e-12), scale=scale)
+            Imperfection(family=family, joint=j, part=part, unit=unit, tolerance=max(tolerance, 1e-12), scale=scale)
             for scale in scales
+            for part in parts
         ]
     return out
 

@@ -31,6 +31,7 @@ from armid.rows.imperfection_families import (
     COSINE,
     EVERY_RECORDING,
     KINDS,
+    POSITION_ALONE,
     SINE,
     STRIBECK_SCALES,
     ColumnReference,
@@ -45,6 +46,7 @@ __all__ = [
     "COSINE",
     "EVERY_RECORDING",
     "KINDS",
+    "POSITION_ALONE",
     "SINE",
     "STRIBECK_SCALES",
     "ColumnReference",
@@ -317,7 +319,7 @@ class Columns:
         j = int(item.joint or 0)
         behind = self._direction_of(self._m.inputs)[:, j]
         orders = [behind]
-        if self._turns:
+        if self._turns and item.part != POSITION_ALONE:
             orders.append(self._rate_of_change(behind))
             orders.append(self._rate_of_change(orders[1]))
         places = [order * self._n + j for order in range(len(orders))]
