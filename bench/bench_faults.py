@@ -116,7 +116,8 @@ class Sought:
     def size_as(self, kind: str) -> float:
         """Its size in the unit of a fault of this kind."""
         known = {UNEXPLAINED: self.change, OFFSET: self.added, Family.HYSTERESIS.value: 2.0 * self.added}
-        return known.get(kind, nan if self.sized and kind not in self.sized else self.amount)
+        other = self.sized and not any(kind == own or kind.startswith(f"{own} of ") for own in self.sized)
+        return known.get(kind, nan if other else self.amount)
 
     def names(self, word: str, joint: str | None, every: Sequence[str]) -> bool:
         """Whether a kind or code, said of a joint or of something else, names it."""
