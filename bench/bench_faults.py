@@ -122,9 +122,7 @@ class Sought:
     def names(self, word: str, joint: str | None, every: Sequence[str]) -> bool:
         """Whether a kind or code, said of a joint or of something else, names it."""
         word = word.removeprefix("log-")
-        right = any(
-            word == own or word.startswith((f"{own} from ", f"{own} in ", f"{own} of ")) for own in self.words
-        )
+        right = any(word == own or word.startswith((f"{own} from ", f"{own} in ", f"{own} of ")) for own in self.words)
         return right and (not self.joints or joint in self.joints or joint not in every)
 
 

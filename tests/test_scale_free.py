@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import armid
+from armid.arrays import FloatArray
 from armid.consistency.drive_scale import torque_sizes, with_drive_scales
 from armid.consistency.prior import nominal_prior
 from armid.information.accumulate import accumulate
@@ -73,6 +74,27 @@ def test_a_heavier_arm_has_the_same_relative_errors(light: armid.Result, factor:
     assert heavy.consistent.values[friction] == pytest.approx(
         factor * light.consistent.values[friction], rel=1e-2, abs=1e-3 * factor
     )
+
+
+def with_gain(recording: Log, gain: float) -> Log:
+    """The recording of a sensor of the first joint that reads too much."""
+    torque = np.array(recording.channels[Channel.LINK_TORQUE])
+    torque[:, 0] *= 1.0 + gain
+    return replace(recording, channels={**recording.channels, Channel.LINK_TORQUE: torque})
+
+
+def gains_beside_bodies(factor: float) -> FloatArray:
+    logs = [with_gain(recorded(factor, seed), 0.1) for seed in (0, 1)]
+    result = armid.identify(
+        heavier(LIGHT, factor), logs[0], validate=logs[1], friction="viscous,coulomb", sensitivity=False
+    )
+    assert result.imperfections is not None
+    return result.imperfections.gains
+
+
+def test_gains_beside_bodies_do_not_depend_on_the_unit_of_force() -> None:
+    # Friction doubted by one newton metre, whatever the arm, would pull at the gains of a heavy one.
+    assert gains_beside_bodies(100.0) == pytest.approx(gains_beside_bodies(1.0), abs=1e-4)
 
 
 def test_doubt_about_friction_is_in_units_of_the_joints_own_torque() -> None:

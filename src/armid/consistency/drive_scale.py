@@ -11,11 +11,25 @@ from dataclasses import replace
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.consistency.prior import Prior
+from armid.consistency.prior import Prior, nominal_prior, scaled_to_data
 from armid.information.information import Information
+from armid.robot.robot import Robot
 
 _OTHERS = ("rotor_inertia", "motor_rotor_inertia")
 """Quantities of a drive whose prior follows from the bodies."""
+
+
+def prior_of_rows(robot: Robot, rows: Information) -> Prior:
+    """The description's bodies, or stand-ins scaled to the torque, and drives doubted in proportion to it.
+
+    Whatever is estimated together with bodies must be pulled by this one prior: what the data leave open otherwise settles
+    differently from one estimate to the next.
+
+    Args:
+        robot: as the rows have it.
+        rows: in units of their noise.
+    """
+    return with_drive_scales(scaled_to_data(nominal_prior(robot, rows.parameters), rows), rows)
 
 
 def with_drive_scales(prior: Prior, information: Information) -> Prior:

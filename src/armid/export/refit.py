@@ -32,7 +32,7 @@ def without_offsets(result: Result) -> Result | None:
     own = result.information.select(kept)
     way = same_way(result)
     try:
-        prior = consistent_prior(result.described, own.parameters, own, result.estimate)
+        prior = consistent_prior(result.described, own, result.estimate)
         found = within_links(result.described, way.fit(rows, units, prior), rows, way)
     except ArmidError:
         return None

@@ -58,7 +58,7 @@ def combined(first: Result, second: Result) -> Result:
     base, structural = _common_base(first, second, information)
     estimate = _summed_estimate(first, second, information, base)
     rows = effective_information(information, estimate)
-    prior = consistent_prior(first.described, information.parameters, information, estimate)
+    prior = consistent_prior(first.described, information, estimate)
     consistent = same_way(first).fit(rows, first.consistent.units, prior)
     consistent = within_links(first.described, consistent, rows, same_way(first))
     held_out = _fresh_held_out(first, second)

@@ -10,8 +10,8 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.consistency.aliases import alias_notes, with_weight_kept
 from armid.consistency.consistent import Consistency, ConsistentEstimate
-from armid.consistency.drive_scale import with_drive_scales
-from armid.consistency.prior import Prior, nominal_prior, scaled_to_data
+from armid.consistency.drive_scale import prior_of_rows
+from armid.consistency.prior import Prior
 from armid.consistency.within_links import within_links
 from armid.errors import InputError
 from armid.estimation.covariance import Earlier, row_inflation
@@ -101,7 +101,7 @@ def fitted(
     rows = effective_information(free.information, estimate) if marginal is None else marginal
     if beside is not None and beside.widening.shape == estimate.covariance.shape:
         estimate = estimate.with_covariance(estimate.covariance + beside.widening, estimate.covariance_kind)
-    prior = with_weight_kept(consistent_prior(robot, names, free.information, estimate), base)
+    prior = with_weight_kept(consistent_prior(robot, free.information, estimate), base)
     if settings.population is not None:
         from armid.estimation.population import informed
 
@@ -138,7 +138,7 @@ def refitted(robot: Robot, information: Information, fit: Fit, settings: Identif
         fit: whose noise and correlation they share.
         settings: see there.
     """
-    prior = consistent_prior(robot, information.parameters, information, fit.estimate)
+    prior = consistent_prior(robot, information, fit.estimate)
     rows = effective_information(information, fit.estimate)
     return settings.bodies.values(rows, fit.consistent.units, prior)
 
@@ -157,11 +157,9 @@ def _earlier_rows(settings: Identification, names: tuple[str, ...]) -> Earlier |
     return Earlier(earlier.information, earlier.estimate)
 
 
-def consistent_prior(robot: Robot, names: tuple[str, ...], information: Information, estimate: Estimate) -> Prior:
-    """The description's bodies, or stand-ins scaled to the torque."""
-    weights = {name: 1.0 / sigma for name, sigma in estimate.sigma.items()}
-    rows = information.weighted(weights)
-    return with_drive_scales(scaled_to_data(nominal_prior(robot, names), rows), rows)
+def consistent_prior(robot: Robot, information: Information, estimate: Estimate) -> Prior:
+    """That of rows weighted by the noise of their estimate."""
+    return prior_of_rows(robot, information.weighted({name: 1.0 / sigma for name, sigma in estimate.sigma.items()}))
 
 
 def condition_numbers(information: Information, structural: BaseParameters) -> tuple[float, float]:

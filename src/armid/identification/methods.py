@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.consistency.drive_scale import torque_sizes, with_drive_scales
-from armid.consistency.prior import Prior, nominal_prior, scaled_to_data
+from armid.consistency.drive_scale import prior_of_rows, torque_sizes
+from armid.consistency.prior import Prior
 from armid.estimation.autoregression import fit_autoregression
 from armid.estimation.covariance import Covariance, Earlier
 from armid.estimation.estimate import Estimate
@@ -151,10 +151,8 @@ def _slopes(loss: Loss, weights: FloatArray, run: Run, estimate: Estimate) -> Fl
 
 def _description_prior(robot: Robot, information: Information) -> Prior:
     """The description's bodies, stand-ins scaled to the torque where it has none."""
-    prior = nominal_prior(robot, information.parameters)
     sigma = {c.name: max(float(np.sqrt(np.sum(c.factor[:, -1] ** 2) / c.count)), 1e-12) for c in information.channels}
-    rows = information.weighted({name: 1.0 / s for name, s in sigma.items()})
-    return with_drive_scales(scaled_to_data(prior, rows), rows)
+    return prior_of_rows(robot, information.weighted({name: 1.0 / s for name, s in sigma.items()}))
 
 
 def _nominal_belief(robot: Robot, information: Information, base: BaseParameters, weight: float) -> GaussianPrior:

@@ -50,7 +50,7 @@ def possible_values(
     Raises:
         EstimationError: there are none.
     """
-    prior = consistent_prior(robot, information.parameters, information, free)
+    prior = consistent_prior(robot, information, free)
     rows = information.weighted({name: 1.0 / (sigma * inflation) for name, sigma in free.sigma.items()})
     return bodies.values(rows, units, prior)
 

@@ -9,8 +9,10 @@ from math import nan
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.consistency.aliases import with_weight_kept
+from armid.consistency.drive_scale import prior_of_rows
 from armid.consistency.possible import PossibleBodies
-from armid.consistency.prior import Prior, nominal_prior, scaled_to_data
+from armid.consistency.prior import Prior
 from armid.estimation.imperfections import BlockFactors, widening
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run
@@ -132,9 +134,9 @@ class PossibleSizes:
         return PossibleBodies(self.bodies.regulariser, self.bodies.bounds).values(marginal, units, prior)
 
     def prior(self, noise: RowNoise) -> Prior:
-        """That of the fit."""
+        """That of the fit: runs are freed from these sizes, and its bodies must settle beside the same ones."""
         weights = dict(zip(self.train[0].channels, 1.0 / noise.sigma, strict=True))
-        return scaled_to_data(nominal_prior(self.robot, self.base.parameters), self.information.weighted(weights))
+        return with_weight_kept(prior_of_rows(self.robot, self.information.weighted(weights)), self.base)
 
     def _recorded(self, record: Imperfections, values: FloatArray, standard: FloatArray) -> Imperfections:
         sizes = tuple(Sized(item, float(v), nan) for item, v in zip(self.items, values, strict=True))
