@@ -105,7 +105,9 @@ class Fault:
 
     @property
     def _interval(self) -> str:
-        """The estimate with the ends of its interval, where they are told apart."""
+        """The estimate with the ends of its interval, where they are told apart; what has no estimate is at most its bound."""
+        if isnan(self.estimate):
+            return f"at most {self._sized(self.bound).lstrip('+')}"
         middle, low, high = map(self._sized, (self.estimate, self.low, self.high))
         return middle if low == high else f"{middle} (95 %: {low} to {high})"
 
