@@ -199,7 +199,9 @@ def test_growth_by_extrapolation_or_another_load_is_told_from_memorising() -> No
 
 
 @pytest.mark.parametrize(
-    ("speed", "torque", "blamed"), [(1.3, 5.0, False), (3.0, 0.01, False), (3.0, 5.0, True)], ids=("little", "light", "heavy")
+    ("speed", "torque", "blamed"),
+    [(1.3, 5.0, False), (3.0, 0.01, False), (3.0, 5.0, True)],
+    ids=("little", "light", "heavy"),
 )
 def test_growth_is_laid_to_another_joint_only_where_that_can_load_it(speed: float, torque: float, blamed: bool) -> None:
     """A wrong gain of the shoulder was laid to the wrist, a light joint that went a little faster."""
@@ -212,7 +214,9 @@ def test_growth_is_laid_to_another_joint_only_where_that_can_load_it(speed: floa
 
 def test_growth_is_laid_to_a_joint_before_it_that_goes_much_faster() -> None:
     train, tested = [moving("base", error=0.001), moving("wrist", error=0.02)], moving("wrist", error=0.1)
-    (grown,) = (c for c in judged(train, [moving("base", error=0.001, speed=3.0), tested]) if c.code == "joint-overfitted")
+    (grown,) = (
+        c for c in judged(train, [moving("base", error=0.001, speed=3.0), tested]) if c.code == "joint-overfitted"
+    )
     assert "base 3 times as fast" in grown.message
 
 

@@ -208,7 +208,9 @@ def _limit_check(joint: JudgedJoint) -> Check:
 def _extrapolation_checks(evidence: Evidence) -> Iterator[Check]:
     beyond = extrapolations(evidence)
     if beyond:
-        text = f"the held-out motion goes beyond the training motion: {'; '.join(one.words for one in beyond.values())}; "
+        text = (
+            f"the held-out motion goes beyond the training motion: {'; '.join(one.words for one in beyond.values())}; "
+        )
         text += "errors there are of extrapolation"
         yield Check(code="extrapolation", passed=False, value=len(beyond), limit=0.0, message=text, decisive=False)
 

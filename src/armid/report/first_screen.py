@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from armid.identification.faults import Answer
 from armid.identification.result import Result
+from armid.identification.result_tables import judged_errors, judged_share
 from armid.identification.uses import uses_of
 from armid.outcome import Verdict
 from armid.page import Figure, Items, SideBySide, Table
@@ -37,15 +38,11 @@ def _uses_table(result: Result) -> Table:
 
 
 def error_chart(result: Result) -> Figure:
-    """Held-out error of every joint over its torque, beside the description's."""
+    """Held-out error in motion of every joint over its torque, as it is judged, beside the description's."""
     names = [joint.name for joint in result.joints]
-    found = [100 * joint.held_out.relative for joint in result.joints]
-    described = [
-        100 * nominal.held_out.rmse / joint.held_out.rmse * joint.held_out.relative
-        if joint.held_out.rmse
-        else float("nan")
-        for joint, nominal in zip(result.joints, result.joints_nominal, strict=True)
-    ]
+    judged = judged_errors(result)
+    found = [100 * judged_share(judged.get(name)) for name in names]
+    described = [share * times for share, times in zip(found, _described_times(result), strict=True)]
     bars = tuple(
         {"type": "bar", "x": names, "y": plots.short(values, 3), "name": name, "marker": {"color": colour}}
         for name, values, colour in (("description", described, plots.GREY), ("identified", found, plots.BLUE))
@@ -56,6 +53,15 @@ def error_chart(result: Result) -> Figure:
         layout["yaxis"]["range"] = [0.0, _HIGHEST]
     caption = f"Beyond the chart, with the description: {', '.join(beyond)}." if beyond else ""
     return Figure("errors", bars, layout, caption, height=220)
+
+
+def _described_times(result: Result) -> Iterator[float]:
+    """Held-out error of the description over that of the result, joint by joint, in motion where that is known."""
+    compared = () if result.evidence is None else result.evidence.against_nominal
+    moving = {one.name: one.rmse_other / one.rmse for one in compared if one.rmse > 0.0}
+    for joint, nominal in zip(result.joints, result.joints_nominal, strict=True):
+        whole = nominal.held_out.rmse / joint.held_out.rmse if joint.held_out.rmse else float("nan")
+        yield moving.get(joint.name, whole)
 
 
 def next_steps(result: Result) -> Iterator[str]:
