@@ -34,6 +34,31 @@ _WHOLE_TORQUE = 20.0
 """The same in tolerances, of what is in units of torque or of inertia: their tolerance is a twentieth of the joint's torque."""
 
 
+_HINTED = ("position torque", "payload", "missing load", "common gain", "friction compensated")
+"""Kinds whose words say what it may be, or what would tell: they stand in no file."""
+
+_CORRECTABLE = frozenset(
+    family.value
+    for family in (
+        Family.GAIN,
+        Family.DELAY,
+        Family.COMMON_DELAY,
+        Family.ENCODER_DELAY,
+        Family.ZERO,
+        Family.SCALE,
+        Family.GEAR_RATIO,
+        Family.CLOCK,
+        Family.TILT,
+        Family.WEIGHT,
+        Family.ECCENTRICITY,
+    )
+)
+"""Families that `--correct` undoes. Drifts are another in the next recording; play and what mixes sensors nothing undoes."""
+
+_RIVALS = " (unless it is "
+"""Begin of the words that name what explains as much: what is not certain is not undone."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """One thing that could be wrong.
@@ -78,10 +103,24 @@ class Fault:
 
     @property
     def place(self) -> str:
-        """Where it is undone."""
+        """Where its words undo it; empty when they do not."""
+        if not self.words or self.kind in _HINTED:
+            return ""
         if self.kind == Family.LENGTH:
             return "in the description"
         return "on the command line" if self.words.startswith("--") else "in the mapping"
+
+    @property
+    def correctable(self) -> bool:
+        """Whether `--correct` undoes it where it was found: a sensor's error of one size, on one side of the drives, alone."""
+        both_sides = ":" in (self.joint or "")
+        return self.kind.partition(" ")[0] in _CORRECTABLE and _RIVALS not in self.words and not both_sides
+
+    @property
+    def undoing(self) -> str:
+        """Its words with their place, such as "`torque: {gain: {joint4: 0.77}}` in the mapping"; empty without a place."""
+        command, rivals, names = self.words.partition(_RIVALS)
+        return f"`{command}` {self.place}{rivals}{names}" if self.place else ""
 
     @property
     def bound(self) -> float:

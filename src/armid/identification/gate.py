@@ -310,12 +310,18 @@ def fault_checks(faults: Sequence[Fault]) -> tuple[Check, ...]:
             passed=False,
             value=fault.estimate,
             limit=fault.tolerance,
-            message=fault.sentence + (f"; undo it {fault.place}: {fault.words}" if fault.words else ""),
+            message=_fault_text(fault),
             subject=fault.joint or "",
         )
         for fault in faults
         if fault.large and not fault.corrected
     )
+
+
+def _fault_text(fault: Fault) -> str:
+    """What was found, and the words that undo it or say what it may be."""
+    undone = f"undo it {fault.place}: {fault.words}" if fault.place else fault.words
+    return f"{fault.sentence}; {undone}" if undone else fault.sentence
 
 
 def sensor_checks(found: Imperfections | None) -> tuple[Check, ...]:

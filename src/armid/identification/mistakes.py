@@ -202,7 +202,7 @@ def _repeated(score: _Score, bodies: _Bodies, without: Without, held_out: Sequen
 
 
 def _answers(scores: Sequence[_Score]) -> tuple[Fault, ...]:
-    """The best of those that fit better is found, the simplest of equals; its equals, and those that fit as well, are undecidable."""
+    """The best of those that fit better is found, the simplest of equals; the others, and those that fit as well, are open."""
     better = sorted((s for s in scores if s.found), key=lambda s: SIMPLEST.index(s.mistake.kind))
     if not better:
         return tuple(score.mistake.fault(Answer.UNDECIDABLE, 0.0) for score in scores if score.tied)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from armid.identification.faults import Answer
 from armid.identification.result import Result
 from armid.identification.result_tables import judged_errors, judged_share
 from armid.identification.uses import uses_of
-from armid.outcome import Verdict
 from armid.page import Figure, Items, SideBySide, Table
 from armid.report import plots
 from armid.report.bodies import arm_figure
+from armid.report.next_steps import next_steps
 
 _STEPS = 3
 """Things to do next that the first screen names."""
@@ -62,33 +61,3 @@ def _described_times(result: Result) -> Iterator[float]:
     for joint, nominal in zip(result.joints, result.joints_nominal, strict=True):
         whole = nominal.held_out.rmse / joint.held_out.rmse if joint.held_out.rmse else float("nan")
         yield moving.get(joint.name, whole)
-
-
-def next_steps(result: Result) -> Iterator[str]:
-    """What to do, most urgent first: what failed, what could be wrong, then what a good model is for."""
-    for reason in result.reasons:
-        yield f"{reason[0].upper()}{reason[1:]}" if reason else reason
-    for fault in result.faults:
-        if fault.answer is Answer.FOUND and fault.large and not fault.corrected:
-            undo = (
-                f": `{fault.words}` in the mapping file, or `--correct`" if fault.words else ": `--correct` undoes it"
-            )
-            yield f"Correct the {fault.name} ({fault.sentence.split(': ', 1)[-1]}){undo}."
-    if result.verdict is Verdict.TRUSTED:
-        yield "Use it: `armid export RESULT --to urdf` writes the identified arm."
-        yield "Test it on a third motion: `armid validate RESULT LOG`."
-        yield from _undecided(result)
-        yield "Find out what the arm carries: `armid payload RESULT LOG`; who pushes it: `armid observe RESULT LOG`."
-    else:
-        yield from _undecided(result)
-        yield "Record a motion made for this arm: `armid design ROBOT`, then identify from it."
-        yield "Look at the recording itself: `armid check ROBOT LOG`."
-        yield "Read what each condition means: docs/gate.md."
-
-
-def _undecided(result: Result) -> Iterator[str]:
-    """The first fault that these recordings could not decide, with what would."""
-    for fault in result.faults:
-        if fault.answer is Answer.UNDECIDABLE and fault.experiment:
-            yield f"Decide the {fault.name}: {fault.experiment}."
-            return
