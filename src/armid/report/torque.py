@@ -48,8 +48,8 @@ def torque_section(result: Result) -> Section:
 def _held_out_motion(result: Result) -> str:
     """What this motion was kept from, what it was used for, and how much of it is other motion at all."""
     text = (
-        "No parameter was fitted to this motion, and no cut-off or family of imperfections chosen on it. Whether a fault counts as "
-        "found it has helped to decide."
+        "No parameter was fitted to this motion, and no cut-off or family of imperfections chosen on it. Whether a fault counts "
+        "as found it has helped to decide."
     )
     repeated = float("nan") if result.evidence is None else result.evidence.repeated
     if not repeated >= _NOTABLE_REPEAT:
