@@ -15,6 +15,7 @@ from armid.estimation import friction_sign
 from armid.identification import elsewhere, gate, held_out, plausibility, stored, thresholds, validate
 from armid.identification.comparison import Comparison
 from armid.identification.evidence import Evidence, OtherLoad
+from armid.identification.figures import told_apart
 from armid.identification.gate import (
     constant_checks,
     interval_check,
@@ -302,6 +303,30 @@ def test_a_sensor_corrected_beyond_what_is_plausible_fails() -> None:
     # What somebody asked to undo is not the model's.
     assert corrected(Family.GAIN, 0.2, 0.05, undone=True) == []
     assert sensor_checks(None) == ()
+
+
+def test_a_sensor_that_fails_is_told_in_units_of_people() -> None:
+    """`+0.2 +- 0.01 1` was printed, the unit of a share."""
+    item = Imperfection(family=Family.GAIN, joint=0, unit="1", tolerance=0.05)
+    found = SimpleNamespace(joints=("waist",), sizes=(Sized(item, 0.2, 0.01),), moves=False)
+    (check,) = sensor_checks(found)  # type: ignore[arg-type]
+    assert "needs +20 +- 1 %, 4.0 times" in check.message
+
+
+def test_what_rounding_leaves_of_a_size_is_not_said() -> None:
+    item = Imperfection(family=Family.ZERO, joint=0, unit="rad", tolerance=0.017)
+    assert not Sized(item, -2e-18, 0.001).notable
+    assert Sized(item, -2e-4, 0.001).notable
+
+
+def test_notes_of_several_recordings_about_one_joint_name_the_recording() -> None:
+    def coarse(count: int) -> Note:
+        return Note("quantised", Severity.WARNING, f"{count} distinct values", "wrist")
+
+    one, other, own = coarse(40), coarse(44), Note("gap", Severity.WARNING, "a gap", "elbow")
+    recordings = [SimpleNamespace(name="monday", notes=(one, own)), SimpleNamespace(name="friday", notes=(other,))]
+    told = told_apart([one, own, other], recordings)  # type: ignore[arg-type]
+    assert [note.message for note in told] == ["monday: 40 distinct values", "a gap", "friday: 44 distinct values"]
 
 
 def test_no_joint_is_worse_is_said_only_when_true() -> None:

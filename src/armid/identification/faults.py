@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf, isfinite, isnan, nan, pi
 from typing import Any
 
+from armid.identification.sizes import said
 from armid.outcome import Listing
 from armid.page import Cell, Table
 from armid.rows.imperfections import Family
@@ -36,6 +37,9 @@ _WHOLE_TORQUE = 20.0
 
 _HINTED = ("position torque", "payload", "missing load", "common gain", "friction compensated")
 """Kinds whose words say what it may be, or what would tell: they stand in no file."""
+
+_NEVER_NEGATIVE = (Family.PLAY.value, Family.HYSTERESIS.value)
+"""Kinds of what has a width: there is none that is less than nothing."""
 
 _CORRECTABLE = frozenset(
     family.value
@@ -144,8 +148,8 @@ class Fault:
 
     @property
     def _interval(self) -> str:
-        """The estimate with the ends of its interval, where they are told apart; what has no estimate is at most its bound."""
-        if isnan(self.estimate):
+        """The estimate with the ends of its interval, where they are told apart; of nothing, or of no estimate, the bound."""
+        if isnan(self.estimate) or self.estimate == self.low == 0.0 < self.high:
             return f"at most {self._sized(self.bound).lstrip('+')}"
         middle, low, high = map(self._sized, (self.estimate, self.low, self.high))
         return middle if low == high else f"{middle} (95 %: {low} to {high})"
@@ -166,10 +170,7 @@ class Fault:
         """A size as people say it: per cent, degrees, milliseconds."""
         if not isfinite(value):
             return "no bound"
-        factor, unit = {"1": (100.0, "%"), "rad": (57.29577951308232, "deg"), "s": (1e3, "ms")}.get(
-            self.unit, (1.0, self.unit)
-        )
-        return f"{factor * value:+.3g} {unit}"
+        return said(value, self.unit)
 
     def as_dict(self) -> dict[str, Any]:
         """With the keys programs rely on: `fault`, `subject`, `estimate`, `low`, `high`, `unit`, `answer`, `bound`."""
@@ -209,6 +210,20 @@ class Fault:
             corrected=bool(values["corrected"]),
             **numbers,
         )
+
+
+def bounded_widths(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+    """The faults, those that have no negative size bounded at zero where they were not found.
+
+    A width less than nothing is an error of the model, which may hide as much of a true one: the bound stays.
+    """
+    return tuple(_bounded_width(fault) if fault.kind in _NEVER_NEGATIVE else fault for fault in faults)
+
+
+def _bounded_width(fault: Fault) -> Fault:
+    if fault.answer is Answer.FOUND or not fault.low < 0.0:
+        return fault
+    return replace(fault, estimate=max(fault.estimate, 0.0), low=0.0, high=fault.bound)
 
 
 def listed_faults(faults: Iterable[Fault]) -> Listing[Fault]:

@@ -18,6 +18,7 @@ from armid.identification.evidence import Evidence
 from armid.identification.faults import Fault
 from armid.identification.held_out import held_out_checks
 from armid.identification.sensors import Imperfections
+from armid.identification.sizes import said_within
 from armid.identification.thresholds import (
     CONSISTENCY_COST,
     IMPLAUSIBLE,
@@ -341,7 +342,7 @@ def sensor_checks(found: Imperfections | None) -> tuple[Check, ...]:
             value=abs(sized.value) / sized.item.tolerance,
             limit=IMPLAUSIBLE.value,
             message=f"{sized.item.family.value} of {'all joints' if joint is None else found.joints[joint]}: the model needs "
-            f"{sized.value:+.3g} +- {sized.standard_deviation:.1g} {sized.item.unit}, "
+            f"{said_within(sized.value, sized.standard_deviation, sized.item.unit)}, "
             f"{abs(sized.value) / sized.item.tolerance:.1f} times what is ordinary; check that sensor, or say so in the mapping",
             subject="" if joint is None else found.joints[joint],
         )
