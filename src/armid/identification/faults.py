@@ -142,9 +142,15 @@ class Fault:
             case Answer.EXCLUDED:
                 return f"{self.name}: excluded beyond {self._sized(self.bound).lstrip('+')}"
             case _:
-                seen = f", {self._interval_possible}" if isfinite(self.bound) else ""
                 remedy = f"; {self.experiment}" if self.experiment else ""
-                return f"{self.name}: undecidable from this log{seen}{remedy}"
+                return f"{self.name}: undecidable from this log{self._seen}{remedy}"
+
+    @property
+    def _seen(self) -> str:
+        """What is known of the size of something undecidable, after a comma; empty for nothing."""
+        if isfinite(self.bound):
+            return f", {self._interval_possible}"
+        return ", cannot be bounded" if isfinite(self.low) else ""
 
     @property
     def _interval(self) -> str:
