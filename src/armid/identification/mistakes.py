@@ -225,13 +225,24 @@ def _beside_angles(score: _Score, bodies: _Bodies, train: Sequence[Run]) -> Iter
 
 
 def _answers(scores: Sequence[_Score]) -> tuple[Fault, ...]:
-    """The best of those that fit better is found, the simplest of equals; those that fit as well are undecidable."""
+    """The best of those that fit better is found, the simplest of equals; the others, and those that fit as well, are open."""
     better = sorted((s for s in scores if s.found), key=lambda s: SIMPLEST.index(s.mistake.kind))
-    if better:
-        best = max(score.gain for score in better)
-        chosen = next(score for score in better if score.gain > best - log(TIED.value))
-        return (chosen.mistake.fault(Answer.FOUND, chosen.explains),)
-    return tuple(score.mistake.fault(Answer.UNDECIDABLE, 0.0) for score in scores if score.tied)
+    if not better:
+        return tuple(score.mistake.fault(Answer.UNDECIDABLE, 0.0) for score in scores if score.tied)
+    enough = max(score.gain for score in better) - log(TIED.value)
+    chosen = next(score for score in better if score.gain > enough)
+    equal = [score for score in scores if score is not chosen and score.better and score.gain > enough]
+    found = chosen.mistake.fault(Answer.FOUND, chosen.explains)
+    return (
+        replace(found, words=_unless(found.words, [score.mistake for score in equal])),
+        *(score.mistake.fault(Answer.UNDECIDABLE, score.explains) for score in equal),
+    )
+
+
+def _unless(words: str, equal: Sequence[Hypothesis]) -> str:
+    """What undoes a mistake, beside the mistakes that explain as much."""
+    names = ", ".join(mistake.fault(Answer.UNDECIDABLE, 0.0).name for mistake in equal)
+    return f"{words} (unless it is {names}, which explains as much)" if names else words
 
 
 def _independent_rows(runs: Sequence[Run], fit: Fit) -> float:
