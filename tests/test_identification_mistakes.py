@@ -130,7 +130,7 @@ def test_mistakes_that_explain_as_much_are_named_beside_the_one_found(other: flo
     ]
     found, *rest = _answers(scores)
     assert (found.kind, found.answer) == ("torque-sign", Answer.FOUND)
-    assert (f"unless it is position-sign of {position.joint}" in found.words) is named
+    assert (f"position-sign of {position.joint}" in found.rivals) is named
     assert [(f.kind, f.answer) for f in rest] == [("position-sign", Answer.UNDECIDABLE)] * named
 
 

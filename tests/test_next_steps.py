@@ -21,7 +21,7 @@ def test_three_things_to_do_next() -> None:
     assert "40 %" in next(next_steps(untrusted()))
 
 
-def _found(kind: str, words: str = "") -> Fault:
+def _found(kind: str, words: str = "", *rivals: str) -> Fault:
     return Fault(
         kind=kind,
         joint="shoulder",
@@ -33,6 +33,7 @@ def _found(kind: str, words: str = "") -> Fault:
         tolerance=0.05,
         answer=Answer.FOUND,
         words=words,
+        rivals=rivals,
     )
 
 
@@ -43,7 +44,7 @@ _GAIN = "torque: {gain: {shoulder: 1.67}}"
     ("fault", "undone"),
     [
         (_found("gain", _GAIN), f"`{_GAIN}` in the mapping, or `--correct`."),
-        (_found("gain", f"{_GAIN} (unless it is x)"), f"`{_GAIN}` in the mapping (unless it is x)."),
+        (_found("gain", _GAIN, "x", "y"), f"`{_GAIN}` in the mapping (unless it is x or y, which explains as much)."),
         (_found("length", "xyz 0.4 -> 0.5 m"), "`xyz 0.4 -> 0.5 m` in the description."),
         (_found("weight"), ": `--correct`."),
         (_found("torque-sign", "torque: {sign: {}}"), "in the mapping."),

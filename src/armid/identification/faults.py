@@ -59,9 +59,6 @@ _CORRECTABLE = frozenset(
 )
 """Families that `--correct` undoes. Drifts are another in the next recording; play and what mixes sensors nothing undoes."""
 
-_RIVALS = " (unless it is "
-"""Begin of the words that name what explains as much: what is not certain is not undone."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
@@ -79,6 +76,7 @@ class Fault:
         explains: share of the training residual's energy that goes away with it alone, 0 to 1.
         held_out_change: relative change of the held-out error when it is corrected; negative is better, nan when not tried.
         words: to put into the mapping, or the description, to undo it, such as `gain: 0.77`; empty when there are none.
+        rivals: names of what explains as much, and may be there in its place.
         experiment: that would decide it; empty unless undecidable.
         large: whether it is so large that the recording must not be used uncorrected; decisive in the gate.
         corrected: whether the result was made with it corrected.
@@ -96,6 +94,7 @@ class Fault:
     explains: float = 0.0
     held_out_change: float = nan
     words: str = ""
+    rivals: tuple[str, ...] = ()
     experiment: str = ""
     large: bool = False
     corrected: bool = False
@@ -116,15 +115,26 @@ class Fault:
 
     @property
     def correctable(self) -> bool:
-        """Whether `--correct` undoes it where it was found: a sensor's error of one size, on one side of the drives, alone."""
+        """Whether `--correct` undoes it where it was found: a sensor's error of one size, on one side of the drives, alone.
+
+        What is not certain is not undone.
+        """
         both_sides = ":" in (self.joint or "")
-        return self.kind.partition(" ")[0] in _CORRECTABLE and _RIVALS not in self.words and not both_sides
+        return self.kind.partition(" ")[0] in _CORRECTABLE and not self.rivals and not both_sides
 
     @property
     def undoing(self) -> str:
         """Its words with their place, such as "`torque: {gain: {joint4: 0.77}}` in the mapping"; empty without a place."""
-        command, rivals, names = self.words.partition(_RIVALS)
-        return f"`{command}` {self.place}{rivals}{names}" if self.place else ""
+        return f"`{self.words}` {self.place}{self._unless}" if self.place else ""
+
+    @property
+    def advice(self) -> str:
+        """Its words, with what may be there in its place."""
+        return f"{self.words}{self._unless}".lstrip()
+
+    @property
+    def _unless(self) -> str:
+        return f" (unless it is {' or '.join(self.rivals)}, which explains as much)" if self.rivals else ""
 
     @property
     def bound(self) -> float:
@@ -194,6 +204,7 @@ class Fault:
             "explains": self.explains,
             "held_out_change": self.held_out_change,
             "words": self.words,
+            "rivals": list(self.rivals),
             "experiment": self.experiment,
             "large": self.large,
             "corrected": self.corrected,
@@ -211,6 +222,7 @@ class Fault:
             unit=values["unit"],
             answer=Answer(values["answer"]),
             words=values["words"],
+            rivals=tuple(values.get("rivals", ())),
             experiment=values["experiment"],
             large=bool(values["large"]),
             corrected=bool(values["corrected"]),
@@ -241,7 +253,7 @@ def faults_table(faults: Iterable[Fault]) -> Table:
     """Found first, then what is undecidable and what would decide it, then the bounds; for people."""
     rows: list[tuple[Cell, ...]] = []
     for fault in listed_faults(faults):
-        remedy = fault.words if fault.answer is Answer.FOUND else fault.experiment
+        remedy = fault.advice if fault.answer is Answer.FOUND else fault.experiment
         if fault.corrected:
             remedy = f"undone in this result; for a mapping: {remedy}"
         rows.append((fault.name, fault.answer.value, _size_cell(fault), _share(fault.explains), remedy))

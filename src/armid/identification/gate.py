@@ -321,7 +321,7 @@ def fault_checks(faults: Sequence[Fault]) -> tuple[Check, ...]:
 
 def _fault_text(fault: Fault) -> str:
     """What was found, and the words that undo it or say what it may be."""
-    undone = f"undo it {fault.place}: {fault.words}" if fault.place else fault.words
+    undone = f"undo it {fault.place}: {fault.advice}" if fault.place else fault.advice
     return f"{fault.sentence}; {undone}" if undone else fault.sentence
 
 

@@ -232,17 +232,9 @@ def _answers(scores: Sequence[_Score]) -> tuple[Fault, ...]:
     enough = max(score.gain for score in better) - log(TIED.value)
     chosen = next(score for score in better if score.gain > enough)
     equal = [score for score in scores if score is not chosen and score.better and score.gain > enough]
+    rivals = [score.mistake.fault(Answer.UNDECIDABLE, score.explains) for score in equal]
     found = chosen.mistake.fault(Answer.FOUND, chosen.explains)
-    return (
-        replace(found, words=_unless(found.words, [score.mistake for score in equal])),
-        *(score.mistake.fault(Answer.UNDECIDABLE, score.explains) for score in equal),
-    )
-
-
-def _unless(words: str, equal: Sequence[Hypothesis]) -> str:
-    """What undoes a mistake, beside the mistakes that explain as much."""
-    names = ", ".join(mistake.fault(Answer.UNDECIDABLE, 0.0).name for mistake in equal)
-    return f"{words} (unless it is {names}, which explains as much)" if names else words
+    return (replace(found, rivals=tuple(rival.name for rival in rivals)), *rivals)
 
 
 def _independent_rows(runs: Sequence[Run], fit: Fit) -> float:

@@ -56,7 +56,7 @@ def _corrections(faults: Sequence[Fault], found: Sequence[Fault]) -> Iterator[st
         if ways:
             yield f"Correct the {fault.name} ({size}): {', or '.join(ways)}."
         else:
-            yield f"Look at the {fault.name} ({size}): {fault.words or 'nothing undoes it; mend it, and record again'}."
+            yield f"Look at the {fault.name} ({size}): {fault.advice or 'nothing undoes it; mend it, and record again'}."
 
 
 def _undecided(result: Result) -> Iterator[str]:
