@@ -5,7 +5,8 @@ from math import inf, isnan, nan
 
 import pytest
 
-from armid.identification.faults import Answer, Fault, faults_table, listed_faults
+from armid.identification.faults import Answer, Fault, bounded_widths, faults_table, listed_faults
+from armid.identification.sizes import said, said_within
 
 _GAIN = Fault(
     kind="gain",
@@ -93,3 +94,34 @@ def test_programs_find_the_promised_keys():
     assert _GAIN.as_dict()["bound"] == pytest.approx(0.32)
     assert _SCALE.bound == inf
     assert isnan(Fault(kind="swap", estimate=nan).estimate)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.031, "1", "+3.1 %"),
+        (-0.02, "rad", "-1.15 deg"),
+        (1.01, "s", "+1010 ms"),
+        (0.001, "m", "+1 mm"),
+        (2.0, "kg", "+2 kg"),
+    ],
+)
+def test_sizes_are_said_in_units_of_people(value, unit, text):
+    assert said(value, unit) == text
+
+
+def test_a_size_with_its_deviation_has_one_unit():
+    assert said_within(0.0922, 0.03, "1") == "+9.22 +- 3 %"
+    assert said_within(0.29, 0.08, "N m") == "+0.29 +- 0.08 N m"
+
+
+@pytest.mark.parametrize("kind", ["play", "hysteresis"])
+def test_a_width_is_never_less_than_nothing(kind):
+    """An error of the model by the other sign may hide as much of a true one: the bound stays."""
+    open_one = Fault(kind=kind, joint="a", estimate=-0.01, low=-0.03, high=0.01, unit="rad", tolerance=0.005)
+    (bounded,) = bounded_widths([open_one])
+    assert (bounded.estimate, bounded.low, bounded.bound) == (0.0, 0.0, 0.03)
+    assert bounded.sentence.endswith("undecidable from this log, at most 1.72 deg")
+    found = replace(open_one, answer=Answer.FOUND, low=0.01, estimate=0.02, high=0.03)
+    gain = replace(_GAIN, estimate=-0.1, low=-0.2, high=0.1, answer=Answer.UNDECIDABLE)
+    assert bounded_widths([found, gain]) == (found, gain)

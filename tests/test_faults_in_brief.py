@@ -29,9 +29,10 @@ def test_found_comes_first_then_what_may_be_there_then_a_line_per_kind() -> None
     lines = _screen(faults).splitlines()
     found = next(k for k, line in enumerate(lines) if "gain: 0.77" in line)
     open_one = next(k for k, line in enumerate(lines) if "undecidable" in line)
-    bounds = next(k for k, line in enumerate(lines) if "every joint but" in line)
+    bounds = next(k for k, line in enumerate(lines) if "0.2 to 1 %" in line)
     assert found < open_one < bounds
-    assert "0.2 to 1 %" in lines[bounds]
+    assert lines[bounds].endswith("gain 0.2 to 1 %")
+    assert "of every joint that is not listed above" in lines[bounds - 2]
 
 
 @pytest.mark.parametrize(
@@ -60,16 +61,52 @@ def test_every_fault_is_named_in_whole_words_and_no_line_is_wider_than_the_scree
     text = _screen(faults)
     assert max(map(len, text.splitlines())) <= width
     words = " ".join(text.split())
-    assert all(name in words for name in (*JOINTS, *kinds))
+    assert all(name in words for name in (*JOINTS[:4], *kinds))
+    assert all(f"{kind} of {', '.join(JOINTS[:4])}: an experiment for the {kind}" in words for kind in kinds[1:])
+    assert f"gain of {', '.join(JOINTS[:4])}: an experiment" in words
+    assert words.endswith("- gain 0.2 %")
 
 
 def test_a_row_keeps_numbers_with_their_units_and_names_with_their_letters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     rows = [_gain(name, 0.3, 0.2, Answer.UNDECIDABLE, experiment="carry a weighed payload " * 4) for name in JOINTS]
     starts = {line.split("  ")[0] for line in _screen(rows).splitlines()}
-    assert {f"gain of {name}" for name in JOINTS} <= starts | {f"gain of {rest}" for rest in starts}
+    assert {f"gain of {name}" for name in JOINTS[:6]} <= starts | {f"gain of {rest}" for rest in starts}
+    assert "1 less likely ones are listed below" in " ".join(_screen(rows).split())
     assert "+30 %" in _screen(rows)
     assert "(95 %: -10 %" in _screen(rows)
+
+
+def test_joints_that_no_answer_is_known_of_are_not_said_to_be_bounded() -> None:
+    faults = [_gain(name, 0.0, 0.001, Answer.EXCLUDED) for name in JOINTS[:3]]
+    faults += [Fault(kind="zero", joint=name, experiment="look") for name in JOINTS]
+    assert f"gain 0.2 % of {', '.join(JOINTS[:3])}" in " ".join(_screen(faults).split())
+
+
+def test_an_arm_of_seven_sound_joints_takes_less_than_half_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One row each took 110 lines of a clean recording."""
+    monkeypatch.setenv("COLUMNS", "120")
+    kinds = [f"kind-{k}" for k in range(30)]
+    experiment = "repeat the same motion with another load; or look at its sensor, or compare with another arm"
+    faults = [
+        Fault(
+            kind=kind,
+            joint=name,
+            unit="1",
+            tolerance=0.05,
+            estimate=0.01,
+            standard_deviation=0.01,
+            low=-0.01,
+            high=0.03,
+            answer=Answer.UNDECIDABLE if sound else Answer.EXCLUDED,
+            experiment=f"{kind}: {experiment}" if sound else "",
+            explains=0.02 if sound else 0.0,
+        )
+        for k, kind in enumerate(kinds)
+        for j, name in enumerate(f"joint{j}" for j in range(1, 8))
+        for sound in ((j + k) % 7 == 0 and k < 20,)
+    ]
+    assert len(_screen(faults).splitlines()) < 45
 
 
 def test_nothing_found_is_said() -> None:

@@ -15,6 +15,7 @@ from armid.estimation import friction_sign
 from armid.identification import elsewhere, gate, held_out, plausibility, stored, thresholds, validate
 from armid.identification.comparison import Comparison
 from armid.identification.evidence import Evidence, OtherLoad
+from armid.identification.figures import told_apart
 from armid.identification.gate import (
     constant_checks,
     interval_check,
@@ -198,6 +199,28 @@ def test_growth_by_extrapolation_or_another_load_is_told_from_memorising() -> No
     assert "1.3 times as fast" in messages(other)
 
 
+@pytest.mark.parametrize(
+    ("speed", "torque", "blamed"),
+    [(1.3, 5.0, False), (3.0, 0.01, False), (3.0, 5.0, True)],
+    ids=("little", "light", "heavy"),
+)
+def test_growth_is_laid_to_another_joint_only_where_that_can_load_it(speed: float, torque: float, blamed: bool) -> None:
+    """A wrong gain of the shoulder was laid to the wrist, a light joint that went a little faster."""
+    train = [moving("shoulder", error=0.02), moving("wrist", error=0.001, torque=torque)]
+    tested = [moving("shoulder", error=0.1), moving("wrist", error=0.001, torque=torque, speed=speed)]
+    (grown,) = (c for c in judged(train, tested) if c.code == "joint-overfitted")
+    assert ("times as fast" in grown.message) is blamed
+    assert ("nor another load" in grown.message) is not blamed
+
+
+def test_growth_is_laid_to_a_joint_before_it_that_goes_much_faster() -> None:
+    train, tested = [moving("base", error=0.001), moving("wrist", error=0.02)], moving("wrist", error=0.1)
+    (grown,) = (
+        c for c in judged(train, [moving("base", error=0.001, speed=3.0), tested]) if c.code == "joint-overfitted"
+    )
+    assert "base 3 times as fast" in grown.message
+
+
 def test_no_joint_passes_with_half_its_torque_unexplained() -> None:
     """However light: 56, 87 or 97 % of a joint's torque is nothing that a model explains."""
     heavy = moving("heavy", error=0.01, torque=50.0)
@@ -280,6 +303,30 @@ def test_a_sensor_corrected_beyond_what_is_plausible_fails() -> None:
     # What somebody asked to undo is not the model's.
     assert corrected(Family.GAIN, 0.2, 0.05, undone=True) == []
     assert sensor_checks(None) == ()
+
+
+def test_a_sensor_that_fails_is_told_in_units_of_people() -> None:
+    """`+0.2 +- 0.01 1` was printed, the unit of a share."""
+    item = Imperfection(family=Family.GAIN, joint=0, unit="1", tolerance=0.05)
+    found = SimpleNamespace(joints=("waist",), sizes=(Sized(item, 0.2, 0.01),), moves=False)
+    (check,) = sensor_checks(found)  # type: ignore[arg-type]
+    assert "needs +20 +- 1 %, 4.0 times" in check.message
+
+
+def test_what_rounding_leaves_of_a_size_is_not_said() -> None:
+    item = Imperfection(family=Family.ZERO, joint=0, unit="rad", tolerance=0.017)
+    assert not Sized(item, -2e-18, 0.001).notable
+    assert Sized(item, -2e-4, 0.001).notable
+
+
+def test_notes_of_several_recordings_about_one_joint_name_the_recording() -> None:
+    def coarse(count: int) -> Note:
+        return Note("quantised", Severity.WARNING, f"{count} distinct values", "wrist")
+
+    one, other, own = coarse(40), coarse(44), Note("gap", Severity.WARNING, "a gap", "elbow")
+    recordings = [SimpleNamespace(name="monday", notes=(one, own)), SimpleNamespace(name="friday", notes=(other,))]
+    told = told_apart([one, own, other], recordings)  # type: ignore[arg-type]
+    assert [note.message for note in told] == ["monday: 40 distinct values", "a gap", "friday: 44 distinct values"]
 
 
 def test_no_joint_is_worse_is_said_only_when_true() -> None:

@@ -119,6 +119,21 @@ def scored(own: FloatArray, other: FloatArray, *, rows: float = 100.0, repeated:
     return _Score(mistake=flipped, own=own, other=other, rows=rows, repeated=repeated)
 
 
+@pytest.mark.parametrize(("other", "named"), [(0.5, True), (0.52, True), (0.7, False)], ids=("equal", "tied", "worse"))
+def test_mistakes_that_explain_as_much_are_named_beside_the_one_found(other: float, named: bool) -> None:
+    """Of a wrist that is symmetric the sign of its torque and the direction in which it counts look the same."""
+    torque, position, _ = (next(s for s in signs(load_robot("ur10e")) if s.kind == kind) for kind in SIGNS)
+    own, without = np.ones(6), np.array([0.5, 1.0, 1.0, 1.0, 1.0, 1.0])
+    scores = [
+        _Score(mistake=torque, own=own, other=without, rows=100.0),
+        _Score(mistake=position, own=own, other=np.where(without < 1.0, other, 1.0), rows=100.0),
+    ]
+    found, *rest = _answers(scores)
+    assert (found.kind, found.answer) == ("torque-sign", Answer.FOUND)
+    assert (f"position-sign of {position.joint}" in found.rivals) is named
+    assert [(f.kind, f.answer) for f in rest] == [("position-sign", Answer.UNDECIDABLE)] * named
+
+
 def test_few_independent_rows_decide_nothing() -> None:
     """The same ratio of errors is a sign on a long motion and chance on an arm that hardly moves."""
     ratios = np.array([1.8, 1.0, 1.0, 1.0, 1.0, 1.0])

@@ -21,7 +21,9 @@ from armid.identification.motion import (
 )
 from armid.identification.moving import in_motion, moving_rows
 from armid.identification.pipeline import run_identification
+from armid.identification.result_tables import error_table
 from armid.identification.settings import Identification
+from armid.identification.torque_error import ErrorSums
 from armid.logs import Channel, Log
 from armid.outcome import Verdict
 from armid.parameters.effects import Effects
@@ -215,3 +217,44 @@ def test_an_offset_beside_a_torque_that_is_explained_changes_no_verdict() -> Non
     found = run_identification(robot, [shifted(3)], [shifted(5)], settings)
     assert found.verdict is Verdict.TRUSTED
     assert {round(joint.offset / 30.0, 1) for joint in found.evidence.held_out} == {1.0}  # type: ignore[union-attr]
+
+
+def test_errors_in_motion_are_told_in_recorded_units_as_all_errors_are() -> None:
+    """A gain that was undone made the error in motion another one than the error of the same samples."""
+    run, standard = resting_run(coulomb=0.0, held=0.0)
+    inputs = np.array(run.inputs)
+    inputs[495:, 3:6] = 1.0
+    run = replace(run, inputs=inputs, torque_scale=(1.25, 1.0, 0.5))
+    residual = np.tile([0.1, 0.2, 0.3], (len(run), 1))
+    whole, moving = ErrorSums(run.channels), MotionSums(run.channels, largest_speeds([run]), standard)
+    for sums in (whole, moving):
+        sums.add(run, residual)
+    assert all(one.rest_share == 0.0 for one in moving.joints())
+    assert [one.rmse_moving for one in moving.joints()] == pytest.approx([e.rmse for e in whole.errors().values()])
+    assert moving.joints()[2].rmse_moving == pytest.approx(0.15)
+
+
+def test_the_relative_error_of_the_table_is_the_one_that_is_judged() -> None:
+    """A joint that rests most of the time was listed with 87 % of its torque beside `trusted`."""
+    result = trusted()
+    assert result.evidence is not None
+    first, *others = result.evidence.held_out
+    resting = replace(first, rmse_moving=0.1, torque_moving=2.0, rest_share=0.9)
+    wide = replace(result.joints[0], held_out=replace(result.joints[0].held_out, relative=0.87))
+    known = replace(
+        result, evidence=replace(result.evidence, held_out=(resting, *others)), joints=(wide, *result.joints[1:])
+    )
+    table = error_table(known, {})
+    shown = dict(zip(table.header, table.rows[0], strict=True))
+    assert shown["relative"] == "5.0 %"
+    assert known.as_dict()["joints"][0]["relative_error_moving_held_out"] == pytest.approx(0.05)
+    assert known.as_dict()["joints"][0]["relative_error_held_out"] == 0.87
+
+
+def test_a_joint_that_never_moves_has_no_relative_error() -> None:
+    result = trusted()
+    assert result.evidence is not None
+    first, *others = result.evidence.held_out
+    still = replace(first, rmse_moving=np.nan, torque_moving=np.nan, rmse_rest=0.0, torque_rest=1.0, rest_share=1.0)
+    table = error_table(replace(result, evidence=replace(result.evidence, held_out=(still, *others))), {})
+    assert dict(zip(table.header, table.rows[0], strict=True))["relative"] == ""

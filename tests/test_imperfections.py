@@ -599,7 +599,7 @@ def test_a_clock_that_runs_fast_may_be_missing_weight_and_neither_is_undone_unas
     """Without velocities both are the same to the torque, and the description here is too far off to tell."""
     faults = identified(clock=0.1, correct=True).faults
     assert faults["clock"].answer is Answer.FOUND
-    assert "weight" in faults["clock"].words
+    assert "weight" in faults["clock"].rivals
     assert not faults["clock"].corrected
     assert "as much as clock" in faults["weight"].experiment
 

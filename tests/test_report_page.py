@@ -27,11 +27,10 @@ from armid.identification.torque_error import JointErrors, TorqueErrors
 from armid.identification.uses import uses_of
 from armid.notes import Note, Severity
 from armid.observation.observe import Observation, observe
-from armid.page import Items, Report, Table
+from armid.page import Report, Table
 from armid.parameters.effects import Effects
 from armid.report import plots
 from armid.report.design import design_report
-from armid.report.first_screen import next_steps
 from armid.report.fleet import fleet_report
 from armid.report.identification import command, identification_report
 from armid.report.notes import note_tables
@@ -376,12 +375,17 @@ def test_each_use_is_refused_for_its_own_reason() -> None:
     assert [use.allowed for use in bare] == [None, True, True, None]
 
 
-def test_three_things_to_do_next() -> None:
-    for result in (trusted(), untrusted()):
-        items = next(block for block in identification_report(result).blocks() if isinstance(block, Items))
-        assert len(items.items) == 3
-        assert len(set(items.items)) == 3
-    assert "40 %" in next(next_steps(untrusted()))
+@pytest.mark.parametrize(("repeated", "said"), [(0.67, "67 % of it repeats"), (1.0, "100 % of it repeats"), (0.0, "")])
+def test_the_page_says_how_much_of_the_held_out_motion_is_a_test(repeated: float, said: str) -> None:
+    result = trusted()
+    assert result.evidence is not None
+    known = replace(result, evidence=replace(result.evidence, repeated=repeated))
+    section = next(s for s in identification_report(known).sections if s.anchor == "torque")
+    text = getattr(section.blocks[0], "text", "")
+    assert "used for any choice" not in text
+    assert "Whether a fault counts as found it has helped to decide" in text
+    assert said in text
+    assert ("repeats" in text) is bool(said)
 
 
 def test_masses_stand_beside_the_description_by_the_names_of_the_urdf() -> None:

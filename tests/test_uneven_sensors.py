@@ -180,3 +180,28 @@ def test_a_delay_that_comes_and_goes_is_within_its_interval(seconds: float) -> N
     assert fault.low < seconds < fault.high
     assert fault.high > before.high
     assert (fault.answer is Answer.UNDECIDABLE) == (seconds > 0.006)
+
+
+def rippled(share: float, joint: int) -> Spoil:
+    """Torque of a joint that goes with its position, as of a gear or a cable, by a share of its own."""
+
+    def spoil(channels: Channels, t: FloatArray) -> None:
+        torque = channels[Channel.LINK_TORQUE]
+        torque[:, joint] += share * float(np.std(torque[:, joint])) * np.sin(9.0 * channels[Channel.POSITION][:, joint])
+
+    return spoil
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2])
+def test_ripple_of_a_gear_is_no_delay_that_comes_and_goes(share: float) -> None:
+    fault = of_shoulder(identified(rippled(share, SHOULDER)), JITTER)
+    assert fault.low == 0.0
+    assert np.isnan(fault.estimate)
+    assert fault.high > of_shoulder(of_sound(), JITTER).high
+
+
+def test_a_delay_longer_than_a_period_of_the_cut_off_cannot_be_bounded() -> None:
+    fault = of_shoulder(identified(rippled(5.0, SHOULDER)), JITTER)
+    assert fault.answer is Answer.UNDECIDABLE
+    assert fault.bound == np.inf
+    assert "cannot be bounded; record torque and motion" in fault.sentence

@@ -78,7 +78,8 @@ def _faults_of(
         nothing = f"{log.name}: no fault was found or left open among those looked for"
         tables = (faults_table(found),) if every else brief_tables(found)
         text = "\n\n".join(map(text_table, tables)) if found else nothing
-        typer.echo(reason or text, err=as_json)
+        heading = f"{log.name}\n\n" if len(checked.logs) > 1 and not reason else ""
+        typer.echo(f"{heading}{reason or text}", err=as_json)
     return {"faults": all_found}
 
 

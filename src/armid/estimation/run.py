@@ -74,6 +74,10 @@ class Run:
     def channels(self) -> tuple[str, ...]:
         return self.source.channels
 
+    def as_recorded(self, values: FloatArray) -> FloatArray:
+        """Torques or their errors in the units in which they were recorded, shape [n_samples, n_channels]."""
+        return values * np.array(self.torque_scale) if self.torque_scale else values
+
     @property
     def duration(self) -> float:
         """[s]."""

@@ -16,7 +16,7 @@ from armid.identification.candidates import not_looked_for, undone_faults
 from armid.identification.data import Data
 from armid.identification.described_bodies import drive_gain_faults
 from armid.identification.detection import detect
-from armid.identification.faults import Fault
+from armid.identification.faults import Fault, bounded_widths
 from armid.identification.gains import DriveGains
 from armid.identification.half_tick import HeldTorque, paired_with_motion
 from armid.identification.imperfections import Weighed, weighed
@@ -124,6 +124,7 @@ def suspected(
         bodies=settings.bodies,
         tolerances=settings.imperfections,
     )
+    found = replace(found, faults=bounded_widths(found.faults))
     told = (*told, *drive_gain_faults(gains))
     if found.named is not None and found.named.late:
         turning = freed(own, without_delays(found.named))

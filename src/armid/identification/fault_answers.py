@@ -78,9 +78,8 @@ class FaultAnswers:
         """
         if not rivals:
             return fault
-        names = " or ".join(rival.item.name(self.channels) for rival in rivals)
-        words = f"{fault.words} (unless it is {names}, which explains as much)".lstrip()
-        return replace(fault, words=words, large=fault.large and all(map(self._too_large, rivals)))
+        names = tuple(rival.item.name(self.channels) for rival in rivals)
+        return replace(fault, rivals=names, large=fault.large and all(map(self._too_large, rivals)))
 
     def large(self, seen: Seen) -> bool:
         """Whether a candidate, if it is there, is too large for the recording to be used as it is."""

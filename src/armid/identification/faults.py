@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf, isfinite, isnan, nan, pi
 from typing import Any
 
+from armid.identification.sizes import said
 from armid.outcome import Listing
 from armid.page import Cell, Table
 from armid.rows.imperfections import Family
@@ -34,6 +35,31 @@ _WHOLE_TORQUE = 20.0
 """The same in tolerances, of what is in units of torque or of inertia: their tolerance is a twentieth of the joint's torque."""
 
 
+_HINTED = ("position torque", "payload", "missing load", "common gain", "friction compensated")
+"""Kinds whose words say what it may be, or what would tell: they stand in no file."""
+
+_NEVER_NEGATIVE = (Family.PLAY.value, Family.HYSTERESIS.value)
+"""Kinds of what has a width: there is none that is less than nothing."""
+
+_CORRECTABLE = frozenset(
+    family.value
+    for family in (
+        Family.GAIN,
+        Family.DELAY,
+        Family.COMMON_DELAY,
+        Family.ENCODER_DELAY,
+        Family.ZERO,
+        Family.SCALE,
+        Family.GEAR_RATIO,
+        Family.CLOCK,
+        Family.TILT,
+        Family.WEIGHT,
+        Family.ECCENTRICITY,
+    )
+)
+"""Families that `--correct` undoes. Drifts are another in the next recording; play and what mixes sensors nothing undoes."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """One thing that could be wrong.
@@ -50,6 +76,7 @@ class Fault:
         explains: share of the training residual's energy that goes away with it alone, 0 to 1.
         held_out_change: relative change of the held-out error when it is corrected; negative is better, nan when not tried.
         words: to put into the mapping, or the description, to undo it, such as `gain: 0.77`; empty when there are none.
+        rivals: names of what explains as much, and may be there in its place.
         experiment: that would decide it; empty unless undecidable.
         large: whether it is so large that the recording must not be used uncorrected; decisive in the gate.
         corrected: whether the result was made with it corrected.
@@ -67,6 +94,7 @@ class Fault:
     explains: float = 0.0
     held_out_change: float = nan
     words: str = ""
+    rivals: tuple[str, ...] = ()
     experiment: str = ""
     large: bool = False
     corrected: bool = False
@@ -78,10 +106,35 @@ class Fault:
 
     @property
     def place(self) -> str:
-        """Where it is undone."""
+        """Where its words undo it; empty when they do not."""
+        if not self.words or self.kind in _HINTED:
+            return ""
         if self.kind == Family.LENGTH:
             return "in the description"
         return "on the command line" if self.words.startswith("--") else "in the mapping"
+
+    @property
+    def correctable(self) -> bool:
+        """Whether `--correct` undoes it where it was found: a sensor's error of one size, on one side of the drives, alone.
+
+        What is not certain is not undone.
+        """
+        both_sides = ":" in (self.joint or "")
+        return self.kind.partition(" ")[0] in _CORRECTABLE and not self.rivals and not both_sides
+
+    @property
+    def undoing(self) -> str:
+        """Its words with their place, such as "`torque: {gain: {joint4: 0.77}}` in the mapping"; empty without a place."""
+        return f"`{self.words}` {self.place}{self._unless}" if self.place else ""
+
+    @property
+    def advice(self) -> str:
+        """Its words, with what may be there in its place."""
+        return f"{self.words}{self._unless}".lstrip()
+
+    @property
+    def _unless(self) -> str:
+        return f" (unless it is {' or '.join(self.rivals)}, which explains as much)" if self.rivals else ""
 
     @property
     def bound(self) -> float:
@@ -99,13 +152,21 @@ class Fault:
             case Answer.EXCLUDED:
                 return f"{self.name}: excluded beyond {self._sized(self.bound).lstrip('+')}"
             case _:
-                seen = f", {self._interval_possible}" if isfinite(self.bound) else ""
                 remedy = f"; {self.experiment}" if self.experiment else ""
-                return f"{self.name}: undecidable from this log{seen}{remedy}"
+                return f"{self.name}: undecidable from this log{self._seen}{remedy}"
+
+    @property
+    def _seen(self) -> str:
+        """What is known of the size of something undecidable, after a comma; empty for nothing."""
+        if isfinite(self.bound):
+            return f", {self._interval_possible}"
+        return ", cannot be bounded" if isfinite(self.low) else ""
 
     @property
     def _interval(self) -> str:
-        """The estimate with the ends of its interval, where they are told apart."""
+        """The estimate with the ends of its interval, where they are told apart; of nothing, or of no estimate, the bound."""
+        if isnan(self.estimate) or self.estimate == self.low == 0.0 < self.high:
+            return f"at most {self._sized(self.bound).lstrip('+')}"
         middle, low, high = map(self._sized, (self.estimate, self.low, self.high))
         return middle if low == high else f"{middle} (95 %: {low} to {high})"
 
@@ -125,10 +186,7 @@ class Fault:
         """A size as people say it: per cent, degrees, milliseconds."""
         if not isfinite(value):
             return "no bound"
-        factor, unit = {"1": (100.0, "%"), "rad": (57.29577951308232, "deg"), "s": (1e3, "ms")}.get(
-            self.unit, (1.0, self.unit)
-        )
-        return f"{factor * value:+.3g} {unit}"
+        return said(value, self.unit)
 
     def as_dict(self) -> dict[str, Any]:
         """With the keys programs rely on: `fault`, `subject`, `estimate`, `low`, `high`, `unit`, `answer`, `bound`."""
@@ -146,6 +204,7 @@ class Fault:
             "explains": self.explains,
             "held_out_change": self.held_out_change,
             "words": self.words,
+            "rivals": list(self.rivals),
             "experiment": self.experiment,
             "large": self.large,
             "corrected": self.corrected,
@@ -163,11 +222,26 @@ class Fault:
             unit=values["unit"],
             answer=Answer(values["answer"]),
             words=values["words"],
+            rivals=tuple(values.get("rivals", ())),
             experiment=values["experiment"],
             large=bool(values["large"]),
             corrected=bool(values["corrected"]),
             **numbers,
         )
+
+
+def bounded_widths(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+    """The faults, those that have no negative size bounded at zero where they were not found.
+
+    A width less than nothing is an error of the model, which may hide as much of a true one: the bound stays.
+    """
+    return tuple(_bounded_width(fault) if fault.kind in _NEVER_NEGATIVE else fault for fault in faults)
+
+
+def _bounded_width(fault: Fault) -> Fault:
+    if fault.answer is Answer.FOUND or not fault.low < 0.0:
+        return fault
+    return replace(fault, estimate=max(fault.estimate, 0.0), low=0.0, high=fault.bound)
 
 
 def listed_faults(faults: Iterable[Fault]) -> Listing[Fault]:
@@ -179,7 +253,7 @@ def faults_table(faults: Iterable[Fault]) -> Table:
     """Found first, then what is undecidable and what would decide it, then the bounds; for people."""
     rows: list[tuple[Cell, ...]] = []
     for fault in listed_faults(faults):
-        remedy = fault.words if fault.answer is Answer.FOUND else fault.experiment
+        remedy = fault.advice if fault.answer is Answer.FOUND else fault.experiment
         if fault.corrected:
             remedy = f"undone in this result; for a mapping: {remedy}"
         rows.append((fault.name, fault.answer.value, _size_cell(fault), _share(fault.explains), remedy))

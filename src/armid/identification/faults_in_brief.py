@@ -1,4 +1,4 @@
-"""What could be wrong, in brief: what matters has a row of its own, the rest a line per kind.
+"""What could be wrong, in brief: what matters has a row of its own, the rest a line per experiment and one block of bounds.
 
 An arm of seven joints has some ninety faults to look for, and most answers say that nothing is wrong. Printed one below the
 other they hide the two or three that a person must act on.
@@ -8,56 +8,106 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from re import split
 
 from armid.identification.faults import Answer, Fault, faults_table, listed_faults
 from armid.identification.thresholds import EXPLAINS_SOMETHING
 from armid.page import Cell, Table
+from armid.screen import unbroken
+
+_MOST_OPEN = 6
+"""Undecidable faults with a row of their own; the others are listed with what would decide them."""
 
 
 def matters(fault: Fault) -> bool:
     """Whether a person should read of it by itself.
 
-    Everything that was found does; of what is undecidable that which may well be there (its size is beyond its tolerance and
-    beyond its own standard deviation) or which explains some of what the model leaves over.
+    Everything that was found does; of what is undecidable that which may well be there or which explains some of what the model
+    leaves over.
     """
     if fault.answer is not Answer.UNDECIDABLE:
         return fault.answer is Answer.FOUND
-    may_be_there = abs(fault.estimate) > max(fault.tolerance, fault.standard_deviation)
-    return fault.explains >= EXPLAINS_SOMETHING.value or may_be_there
+    return fault.explains >= EXPLAINS_SOMETHING.value or _may_be_there(fault)
+
+
+def _may_be_there(fault: Fault) -> bool:
+    """Whether its size is beyond its tolerance and beyond its own standard deviation."""
+    return abs(fault.estimate) > max(fault.tolerance, fault.standard_deviation)
 
 
 def brief_tables(faults: Iterable[Fault]) -> tuple[Table, ...]:
-    """What matters, row by row; what cannot be told and what would tell it, by kind; and the bounds, by kind."""
+    """What was found; what may be there; what cannot be told, by what would tell it; and the bounds, by kind."""
     asked = tuple(faults)
-    joints = tuple(dict.fromkeys(fault.joint for fault in asked if fault.joint))
-    rows = [fault for fault in listed_faults(asked) if matters(fault)]
-    open_ones = [fault for fault in asked if fault.answer is Answer.UNDECIDABLE and not matters(fault)]
-    bounds = [fault for fault in asked if fault.answer is Answer.EXCLUDED]
+    joints = _joints_of(asked)
+    found, open_ones, bounds = (
+        [f for f in asked if f.answer is answer] for answer in (Answer.FOUND, Answer.UNDECIDABLE, Answer.EXCLUDED)
+    )
     title = "what could be wrong with these recordings (--all-faults lists everything)"
-    first = replace(faults_table(rows), caption=title) if rows else Table((), (), caption=f"{title}: nothing was found")
-    return (first, *_open_table(open_ones, joints), *_bounds_table(bounds, joints))
+    first = (
+        replace(faults_table(found), caption=title) if found else Table((), (), caption=f"{title}: nothing was found")
+    )
+    return (first, *_likely_table(open_ones), *_open_table(open_ones, joints), *_bounds_table(bounds, asked, joints))
+
+
+def _likely_table(faults: Sequence[Fault]) -> tuple[Table, ...]:
+    """Undecidable, yet something points to them: a row each, the most likely where there are many."""
+    likely = [fault for fault in listed_faults(faults) if matters(fault)]
+    kept = sorted(likely, key=lambda fault: not _may_be_there(fault))[:_MOST_OPEN]
+    rows = faults_table(kept).rows
+    more = len(likely) - len(kept)
+    caption = f"the most likely of what is undecidable; {more} less likely ones are listed below" if more else ""
+    header = ("undecidable, may be there", "size", "explains")
+    table = Table(header, tuple((name, size, share) for name, _, size, share, _ in rows), caption=caption, words=True)
+    return (table,) if rows else ()
 
 
 def _open_table(faults: Sequence[Fault], joints: Sequence[str]) -> tuple[Table, ...]:
-    """Undecidable, and nothing points to them: a line per kind with the experiment that would decide."""
+    """Undecidable, all of them: a line per experiment with the kinds that it would decide."""
     rows: list[tuple[Cell, ...]] = []
-    for experiment, kinds in _grouped(faults, lambda fault: fault.experiment).items():
+    for experiment, kinds in _grouped(faults, lambda fault: _first_way(fault.experiment)).items():
         names = "; ".join(
             f"{kind}{_of(found, joints)}" for kind, found in _grouped(kinds, lambda fault: fault.kind).items()
         )
-        rows.append((names, experiment))
-    table = Table(
-        ("undecidable from this log, and nothing points to it", "what would decide it"), tuple(rows), words=True
-    )
+        rows.append(("-", f"{names}: {experiment}" if experiment else names))
+    table = Table(("", "undecidable from this log: what would decide it"), tuple(rows), words=True)
     return (table,) if rows else ()
 
 
-def _bounds_table(faults: Sequence[Fault], joints: Sequence[str]) -> tuple[Table, ...]:
-    rows: list[tuple[Cell, ...]] = []
-    for kind, found in sorted(_grouped(faults, lambda fault: fault.kind).items()):
-        rows.append((kind, _beyond(found), _of(found, joints).removeprefix(" of ") or "the arm"))
-    table = Table(("excluded", "beyond", "of"), tuple(rows), words=True)
-    return (table,) if rows else ()
+def _first_way(experiment: str) -> str:
+    """The first of several ways to decide, without what is then compared; every row of the long table has all of it."""
+    return split("[,;] or |, and compare ", experiment)[0]
+
+
+def _joints_of(faults: Sequence[Fault]) -> tuple[str, ...]:
+    """Names in the order of the arm: that of the kind which has most of them, the last of such; what was found stands first."""
+    kinds = list(_grouped((fault for fault in faults if fault.joint), lambda fault: fault.kind).values())
+    most = max(reversed(kinds), key=len, default=[])
+    return tuple(dict.fromkeys(fault.joint for fault in (*most, *faults) if fault.joint))
+
+
+def _bounds_table(faults: Sequence[Fault], asked: Sequence[Fault], joints: Sequence[str]) -> tuple[Table, ...]:
+    """All bounds in one block: the smallest and the largest of every kind, and its joints where they are not all the others.
+
+    Args:
+        faults: excluded.
+        asked: all of them: joints of a kind that are not excluded are listed above.
+        joints: of the arm.
+    """
+
+    def of(kind: str, found: Sequence[Fault]) -> str:
+        own = {fault.joint for fault in found if fault.joint}
+        above = {fault.joint for fault in asked if _family(fault) == kind and fault.joint} - own
+        return "" if own and own | above == set(joints) else _of(found, joints)
+
+    kinds = sorted(_grouped(faults, _family).items())
+    text = "; ".join(f"{unbroken(f'{kind} {_beyond(found)}')}{of(kind, found)}" for kind, found in kinds)
+    title = "excluded beyond these bounds, of every joint that is not listed above"
+    return (Table(("", title), (("-", text),), words=True),) if kinds else ()
+
+
+def _family(fault: Fault) -> str:
+    """The kind, without the joint that a crosstalk is from."""
+    return fault.kind.partition(" from ")[0]
 
 
 def _beyond(faults: Sequence[Fault]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +27,7 @@ from armid.information.information import Information, total
 from armid.information.solve import smallest_solution
 from armid.information.status import EstimationError
 from armid.kernels.evaluate import evaluate_rows
+from armid.logs.recording import Recording
 from armid.notes import Note
 from armid.parameters.effects import TorqueSide
 from armid.parameters.inertial import INERTIAL_NAMES
@@ -89,6 +91,19 @@ def moved_back(found: Imperfections | None) -> float:
 def tested_notes(data: Data) -> tuple[Note, ...]:
     """What was found about held-out logs: they are read like the others, and said like the others."""
     return tuple(note for recording in data.recordings[1] for note in recording.notes)
+
+
+def told_apart(notes: Sequence[Note], recordings: Sequence[Recording]) -> tuple[Note, ...]:
+    """The notes, where several recordings have the same to say of one joint each with the name of its own."""
+    alike = Counter((note.code, note.subject) for note in notes)
+    names = {note: recording.name for recording in reversed(recordings) for note in recording.notes}
+
+    def named(note: Note) -> Note:
+        name = names.get(note, "")
+        several = alike[note.code, note.subject] > 1 and name != note.subject
+        return replace(note, message=f"{name}: {note.message}") if name and several else note
+
+    return tuple(map(named, notes))
 
 
 def cross_predicted(runs: Sequence[Run], refit: Refit) -> dict[str, float]:

@@ -21,8 +21,7 @@ class Squares:
     standard: FloatArray
 
     def __call__(self, run: Run) -> tuple[FloatArray, int]:
-        scale = np.array(run.torque_scale) if run.torque_scale else 1.0
-        return np.sum((run.residuals(self.standard) * scale) ** 2, axis=0), len(run)
+        return np.sum(run.as_recorded(run.residuals(self.standard)) ** 2, axis=0), len(run)
 
 
 @dataclass(frozen=True, eq=False)

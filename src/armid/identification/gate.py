@@ -18,6 +18,7 @@ from armid.identification.evidence import Evidence
 from armid.identification.faults import Fault
 from armid.identification.held_out import held_out_checks
 from armid.identification.sensors import Imperfections
+from armid.identification.sizes import said_within
 from armid.identification.thresholds import (
     CONSISTENCY_COST,
     IMPLAUSIBLE,
@@ -310,12 +311,18 @@ def fault_checks(faults: Sequence[Fault]) -> tuple[Check, ...]:
             passed=False,
             value=fault.estimate,
             limit=fault.tolerance,
-            message=fault.sentence + (f"; undo it {fault.place}: {fault.words}" if fault.words else ""),
+            message=_fault_text(fault),
             subject=fault.joint or "",
         )
         for fault in faults
         if fault.large and not fault.corrected
     )
+
+
+def _fault_text(fault: Fault) -> str:
+    """What was found, and the words that undo it or say what it may be."""
+    undone = f"undo it {fault.place}: {fault.advice}" if fault.place else fault.advice
+    return f"{fault.sentence}; {undone}" if undone else fault.sentence
 
 
 def sensor_checks(found: Imperfections | None) -> tuple[Check, ...]:
@@ -335,7 +342,7 @@ def sensor_checks(found: Imperfections | None) -> tuple[Check, ...]:
             value=abs(sized.value) / sized.item.tolerance,
             limit=IMPLAUSIBLE.value,
             message=f"{sized.item.family.value} of {'all joints' if joint is None else found.joints[joint]}: the model needs "
-            f"{sized.value:+.3g} +- {sized.standard_deviation:.1g} {sized.item.unit}, "
+            f"{said_within(sized.value, sized.standard_deviation, sized.item.unit)}, "
             f"{abs(sized.value) / sized.item.tolerance:.1f} times what is ordinary; check that sensor, or say so in the mapping",
             subject="" if joint is None else found.joints[joint],
         )

@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from math import hypot, inf, isnan, nan
 
 from armid.identification.evidence import Evidence
+from armid.identification.growth import diagnosis, extrapolations
 from armid.identification.motion import JointMotion
 from armid.identification.thresholds import (
-    BEYOND_POSITION,
-    BEYOND_SPEED,
     FLOOR_RATIO,
     GROWTH,
     JOINT_ERROR,
     LIGHT_ERROR,
-    LOAD_EXPLAINS,
-    LOAD_MASS,
     MOVING_SECONDS,
     NEGLIGIBLE,
     REPEATED_SHARE,
@@ -213,48 +210,12 @@ def _limit_check(joint: JudgedJoint) -> Check:
     )
 
 
-def diagnosis(name: str, evidence: Evidence) -> tuple[str, str]:
-    """Why a joint does worse on other motion, and what to do: another load, extrapolation, or a motion learned by heart."""
-    load = evidence.other_load
-    if load is not None and load.explains > LOAD_EXPLAINS.value and load.explains_train < 0.5 * load.explains:
-        # Named first: going a little beyond the training motion is ordinary, a body that explains most of the error is not.
-        what = (
-            f"{load.mass:+.2g} kg" if abs(load.mass) > LOAD_MASS.value else "the same mass placed or turned otherwise"
-        )
-        return (
-            f"another load on the flange ({what}) explains {100 * load.explains:.0f} % of the held-out error",
-            "say what the arm carried, or record both with the same",
-        )
-    beyond = extrapolations(evidence)
-    if beyond:
-        text = beyond.get(name, next(iter(beyond.values())))
-        return f"the held-out motion goes beyond the training motion ({text})", "train on motion as fast and as wide"
-    return "the motion was memorised", "record a richer one"
-
-
-def extrapolations(evidence: Evidence) -> dict[str, str]:
-    """By joint: how far the held-out motion goes beyond the training motion, in words."""
-    train = {motion.name: motion for motion in evidence.train}
-    out = {}
-    for motion in evidence.held_out:
-        known = train.get(motion.name)
-        if known is None:
-            continue
-        words = []
-        if motion.speed > BEYOND_SPEED.value * known.speed:
-            words.append(f"{motion.name} {motion.speed / max(known.speed, 1e-12):.2g} times as fast")
-        over = max(motion.high - known.high, known.low - motion.low)
-        if over > BEYOND_POSITION.value * max(known.high - known.low, 1e-12):
-            words.append(f"{motion.name} {over:.2g} rad or m further")
-        if words:
-            out[motion.name] = ", ".join(words)
-    return out
-
-
 def _extrapolation_checks(evidence: Evidence) -> Iterator[Check]:
     beyond = extrapolations(evidence)
     if beyond:
-        text = f"the held-out motion goes beyond the training motion: {'; '.join(beyond.values())}; "
+        text = (
+            f"the held-out motion goes beyond the training motion: {'; '.join(one.words for one in beyond.values())}; "
+        )
         text += "errors there are of extrapolation"
         yield Check(code="extrapolation", passed=False, value=len(beyond), limit=0.0, message=text, decisive=False)
 

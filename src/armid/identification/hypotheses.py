@@ -91,7 +91,7 @@ def not_tried(robot: Robot) -> tuple[Fault, ...]:
         Fault(
             kind=kind,
             joint=robot.joint_names[j],
-            experiment=f"turn {robot.joint_names[j]} and look which way it counts",
+            experiment=_TURN.format(robot.joint_names[j]),
         )
         for j in range(robot.n_joints)
         if _coupled(robot, j)
@@ -105,39 +105,37 @@ def _coupled(robot: Robot, j: int) -> bool:
     return C is not None and bool(np.count_nonzero(C[j]) + np.count_nonzero(C[:, j]) > 2)
 
 
+_TURN = "turn {} and look which way it counts"
+_REVERSED = {
+    "torque-sign": ("torque", "move {} against a spring or a hand and look at the sign"),
+    "position-sign": (MOTION, _TURN),
+    "mirrored": ("position, velocity and torque", _TURN),
+}
+"""By kind: channels that have the other sign, and what would decide it."""
+
+
 def signs(robot: Robot) -> Iterator[Hypothesis]:
     """Signs of torque and position, joint by joint; of drives that are coupled, of torque alone."""
-    n, names = robot.n_joints, robot.joint_names
-    for j, name in enumerate(names):
-        yield Hypothesis(
-            kind="torque-sign",
-            joint=name,
-            channels=(j,),
-            words=in_mapping("torque", "sign", name, "-1"),
-            experiment=f"move {name} against a spring or a hand and look at the sign",
-            undo=_as_it_is,
-            reversed_torque=j,
-        )
-        if _coupled(robot, j):
-            continue
-        backwards = _backwards(j, n)
-        yield Hypothesis(
-            kind="position-sign",
-            joint=name,
-            channels=(j,),
-            words=in_mapping(MOTION, "sign", name, "-1"),
-            experiment=f"turn {name} and look which way it counts",
-            undo=backwards,
-        )
-        yield Hypothesis(
-            kind="mirrored",
-            joint=name,
-            channels=(j,),
-            words=in_mapping("position, velocity and torque", "sign", name, "-1"),
-            experiment=f"turn {name} and look which way it counts",
-            undo=backwards,
-            reversed_torque=j,
-        )
+    for j in range(robot.n_joints):
+        yield _reversed("torque-sign", robot, j, _as_it_is)
+        if not _coupled(robot, j):
+            backwards = _backwards(j, robot.n_joints)
+            yield _reversed("position-sign", robot, j, backwards)
+            yield _reversed("mirrored", robot, j, backwards)
+
+
+def _reversed(kind: str, robot: Robot, j: int, undo: Change) -> Hypothesis:
+    """A sign of one joint; torque besides, except where motion alone is reversed."""
+    (channels, experiment), name = _REVERSED[kind], robot.joint_names[j]
+    return Hypothesis(
+        kind=kind,
+        joint=name,
+        channels=(j,),
+        words=in_mapping(channels, "sign", name, "-1"),
+        experiment=experiment.format(name),
+        undo=undo,
+        reversed_torque=None if channels == MOTION else j,
+    )
 
 
 def exchanges(robot: Robot) -> Iterator[Hypothesis]:

@@ -11,7 +11,7 @@ from armid.identification.data import Data
 from armid.identification.driving_friction import driving_friction_checks
 from armid.identification.elsewhere import elsewhere_checks
 from armid.identification.evidence import Evidence
-from armid.identification.figures import evidence_of, tested_notes
+from armid.identification.figures import evidence_of, tested_notes, told_apart
 from armid.identification.fit import Fit, condition_numbers, gravity_errors, refitted
 from armid.identification.gains import DriveGains
 from armid.identification.gate import judge
@@ -120,7 +120,7 @@ def _notes(data: Data, fit: Fit, settings: Identification) -> tuple[Note, ...]:
         *missing_rotors(data.train, fit.estimate),
         *unfelt_rotors(settings.effects, data.choice[0].torques),
     )
-    return tuple(dict.fromkeys(every))
+    return told_apart(tuple(dict.fromkeys(every)), [recording for part in data.recordings for recording in part])
 
 
 def judged(

@@ -225,13 +225,16 @@ def _beside_angles(score: _Score, bodies: _Bodies, train: Sequence[Run]) -> Iter
 
 
 def _answers(scores: Sequence[_Score]) -> tuple[Fault, ...]:
-    """The best of those that fit better is found, the simplest of equals; those that fit as well are undecidable."""
+    """The best of those that fit better is found, the simplest of equals; the others, and those that fit as well, are open."""
     better = sorted((s for s in scores if s.found), key=lambda s: SIMPLEST.index(s.mistake.kind))
-    if better:
-        best = max(score.gain for score in better)
-        chosen = next(score for score in better if score.gain > best - log(TIED.value))
-        return (chosen.mistake.fault(Answer.FOUND, chosen.explains),)
-    return tuple(score.mistake.fault(Answer.UNDECIDABLE, 0.0) for score in scores if score.tied)
+    if not better:
+        return tuple(score.mistake.fault(Answer.UNDECIDABLE, 0.0) for score in scores if score.tied)
+    enough = max(score.gain for score in better) - log(TIED.value)
+    chosen = next(score for score in better if score.gain > enough)
+    equal = [score for score in scores if score is not chosen and score.better and score.gain > enough]
+    rivals = [score.mistake.fault(Answer.UNDECIDABLE, score.explains) for score in equal]
+    found = chosen.mistake.fault(Answer.FOUND, chosen.explains)
+    return (replace(found, rivals=tuple(rival.name for rival in rivals)), *rivals)
 
 
 def _independent_rows(runs: Sequence[Run], fit: Fit) -> float:

@@ -52,8 +52,8 @@ class JointMotion:
 
     Args:
         name: of the channel.
-        rmse_moving, torque_moving: root mean square of error and torque while the joint moves [N m or N]; NaN when it never does.
-            Torque without what the offset makes of its mean.
+        rmse_moving, torque_moving: root mean square of error and torque while the joint moves [N m or N], in recorded units as
+            `TorqueErrors` are; NaN when it never does. Torque without what the offset makes of its mean.
         rmse_rest, torque_rest: the same at rest, the error beyond what Coulomb friction can hold; NaN when it never rests.
         rest_share: of the samples.
         seconds_moving: how long it moves [s].
@@ -202,11 +202,12 @@ class MotionSums:
         n = len(self.speeds)
         charged = beyond_static(run, residual, self._standard, at_rest(run, self.speeds))
         still = still_channels(run, self.speeds)
-        self._offset = held_offset(run, self._standard)
+        error, torque = run.as_recorded(charged), run.as_recorded(run.y)
+        self._offset = run.as_recorded(held_offset(run, self._standard))
         for part, mask in enumerate((~still, still)):
-            self._error[part] += np.sum(charged**2, axis=0, where=mask)
-            self._size[part] += np.sum(run.y**2, axis=0, where=mask)
-            self._sum[part] += np.sum(run.y, axis=0, where=mask)
+            self._error[part] += np.sum(error**2, axis=0, where=mask)
+            self._size[part] += np.sum(torque**2, axis=0, where=mask)
+            self._sum[part] += np.sum(torque, axis=0, where=mask)
             self._count[part] += mask.sum(axis=0)
         self._seconds += (~still).sum(axis=0) / run.rate
         q, qd = run.inputs[:, :n], run.inputs[:, n : 2 * n]

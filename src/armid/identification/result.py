@@ -23,7 +23,14 @@ from armid.identification.faults_in_brief import brief_tables
 from armid.identification.held_out import UNDETERMINED
 from armid.identification.origins import ResultProvenance
 from armid.identification.records import FrictionShapes, Gain, ResolvedConditioning, Sensitivity
-from armid.identification.result_tables import error_table, friction_tables, said, sentences
+from armid.identification.result_tables import (
+    error_table,
+    friction_tables,
+    judged_errors,
+    judged_share,
+    said,
+    sentences,
+)
 from armid.identification.sensors import Imperfections
 from armid.identification.torque_error import JointErrors
 from armid.information.information import Information
@@ -290,6 +297,7 @@ class Result(Outcome):
         """One joint's errors, in motion and at rest too, with its verdict."""
         motion = self._motions().get(joint.name, {})
         moving = {f"{key}_held_out": motion.get(key, nan) for key in ("rmse_moving", "rmse_rest", "rest_share")}
+        moving["relative_error_moving_held_out"] = judged_share(judged_errors(self).get(joint.name))
         return {**joint.as_dict(), **moving, "verdict": self.joint_verdict(joint.name)}
 
     def _motions(self) -> dict[str, dict[str, Any]]:

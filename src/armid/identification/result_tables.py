@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from math import inf
+from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Any
 
+from armid.identification.held_out import JudgedJoint, judged_joints
 from armid.identification.records import FrictionShapes
 from armid.page import Cell, Table
 
@@ -17,22 +18,26 @@ _SAID_ALOUD = ("bounds-active", "bound-broken", "geometry-missing", "not-converg
 """Notes on the bodies that belong into a summary."""
 
 
+def judged_errors(result: Result) -> dict[str, JudgedJoint]:
+    """By joint: the held-out error as the gate judges it, beside its limit; empty where nothing is known to judge by."""
+    if result.evidence is None:
+        return {}
+    return {joint.name: joint for joint in judged_joints(result.joints, result.evidence)}
+
+
+def judged_share(joint: JudgedJoint | None) -> float:
+    """Held-out error in motion over the torque in motion; NaN of a joint that never moves, or of which nothing is known."""
+    return nan if joint is None or joint.rest_share == 1.0 else joint.relative
+
+
 def error_table(result: Result, motions: Mapping[str, Mapping[str, Any]]) -> Table:
-    """Held-out errors, joint by joint; of some joints it is known how they moved."""
+    """Held-out errors, joint by joint, in recorded units; of some joints it is known how they moved."""
     cutoff = result.conditioning.torque_cutoff_hz
     filtered = f", low-passed at {cutoff:.3g} Hz; 'raw' is against the unfiltered torque" if cutoff else ""
+    header = ("joint", "train RMSE", "held-out RMSE", "in motion", "at rest", "held-out raw", "relative", "limit")
+    judged = judged_errors(result)
     return Table(
-        (
-            "joint",
-            "train RMSE",
-            "held-out RMSE",
-            "in motion",
-            "at rest",
-            "held-out raw",
-            "relative",
-            "unconstrained",
-            "verdict",
-        ),
+        (*header, "unconstrained", "verdict"),
         tuple(
             (
                 joint.name,
@@ -41,14 +46,21 @@ def error_table(result: Result, motions: Mapping[str, Mapping[str, Any]]) -> Tab
                 _known(motions.get(joint.name, {}).get("rmse_moving")),
                 _known(motions.get(joint.name, {}).get("rmse_rest")),
                 joint.held_out.rmse_raw,
-                f"{100 * joint.held_out.relative:.1f} %",
+                _share(judged_share(judged.get(joint.name))),
+                _share(judged[joint.name].limit if joint.name in judged else nan),
                 raw.held_out.rmse,
                 str(result.joint_verdict(joint.name)),
             )
             for joint, raw in zip(result.joints, result.joints_raw, strict=True)
         ),
-        caption=f"torque in N m (N for prismatic joints){filtered}; 'at rest' is what is beyond the friction that can hold",
+        caption=f"torque in N m (N for prismatic joints), as recorded{filtered}; 'at rest' is what is beyond the friction that "
+        "can hold; 'relative' is the held-out error in motion over the torque in motion, which is judged by 'limit'",
     )
+
+
+def _share(value: float) -> str:
+    """Per cent, or nothing for what is not known."""
+    return "" if isnan(value) else f"{100 * value:.1f} %"
 
 
 def friction_tables(friction: FrictionShapes | None) -> tuple[Table, ...]:

@@ -27,7 +27,7 @@ from armid.identification.freed_runs import WithoutDrifts, seconds_of
 from armid.identification.imperfection_rows import RowNoise, RowsBeside
 from armid.identification.sensors import Imperfections, Sized, corrected_runs
 from armid.robot.robot import Robot
-from armid.rows.imperfections import ColumnReference, Family, Imperfection, imperfections
+from armid.rows.imperfections import STRIBECK_SCALES, ColumnReference, Family, Imperfection, imperfections
 
 LOOKED_AT = 5000
 """Samples of a motion, spread evenly: residuals hold together for longer than that thins them out."""
@@ -58,6 +58,9 @@ _OF_ANGLE = (Family.POSITION_SINE, Family.POSITION_COSINE)
 _FREE = 1e3
 """Tolerances: as large as the rows say."""
 
+_HUMP = STRIBECK_SCALES[len(STRIBECK_SCALES) // 2]
+"""Of the humps near standstill that friction may have, the one that stands for all of them beside a candidate."""
+
 _BLOCKS = (5, 20)
 """Fewest and most blocks of time that are left out in turn; of one second where that makes as many."""
 
@@ -68,7 +71,7 @@ _KEPT = 6
 def usual_rivals(robot: Robot, runs: Sequence[Run], reference: ColumnReference) -> tuple[Imperfection, ...]:
     """What stands beside every candidate."""
     every = imperfections(robot, torque_source(runs).effects, reference, _RIVALS)
-    return tuple(item for item in every if item.scale in (0.0, 0.1))
+    return tuple(item for item in every if item.scale in (0.0, _HUMP))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite, nan
@@ -16,11 +16,12 @@ from armid.estimation.run import Run
 from armid.estimation.runs import changed_runs
 from armid.identification.elapsed import Place
 from armid.identification.encoders import centred, sooner
+from armid.identification.on_time import advanced
+from armid.identification.sizes import said, said_within
 from armid.kernels.evaluate import residuals
 from armid.page import Table
 from armid.rows.filtered import FilteredTorqueRows
 from armid.rows.imperfections import COSINE, KINDS, SINE, ColumnReference, Columns, Family, Imperfection, Motion
-from armid.signals.spline import CubicSpline
 
 _EXACT = (
     Family.GAIN,
@@ -32,6 +33,9 @@ _EXACT = (
     Family.ENCODER_DELAY,
 )
 """Families undone exactly; the others are subtracted as columns times sizes, delays of faults apart."""
+
+_ROUND_OFF = 1e-6
+"""Of a tolerance: less is not said."""
 
 DELAYS = (Family.DELAY, Family.COMMON_DELAY, Family.ENCODER_DELAY)
 """Families of torque, or motion of a joint, that is recorded early or late."""
@@ -89,6 +93,11 @@ class Sized:
     item: Imperfection
     value: float
     standard_deviation: float
+
+    @property
+    def notable(self) -> bool:
+        """Whether it is more than what rounding leaves of a size that was undone twice."""
+        return abs(self.value) > _ROUND_OFF * self.item.tolerance
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -267,7 +276,7 @@ class Imperfections:
         for use in self.families:
             own = [s for s in self.sizes if s.item.family is use.family]
             top = max(own, key=lambda s: abs(s.value) / s.item.tolerance)
-            largest = f"{top.item.name(self.joints)} {top.value:+.3g} +- {top.standard_deviation:.1g} {top.item.unit}"
+            largest = f"{top.item.name(self.joints)} {said_within(top.value, top.standard_deviation, top.item.unit)}"
             change = f"{100 * use.held_out:+.1f} %" if isfinite(use.held_out) else ""
             rows.append((use.family.value, use.factor, f"{100 * use.explains:.0f} %", change, largest))
         return Table(
@@ -283,7 +292,7 @@ class Imperfections:
         while step is not None:
             steps.append(step)
             step = step.before
-        sizes = [sized for step in steps for sized in step.sizes if sized.value != 0.0]
+        sizes = [sized for step in steps for sized in step.sizes if sized.notable]
         sensors = [_said(sized, self.joints) for sized in sizes if KINDS[sized.item.family].sensors]
         friction = dict.fromkeys(s.item.family.value for s in sizes if not KINDS[s.item.family].sensors)
         out = []
@@ -335,14 +344,9 @@ class Imperfections:
         )
 
 
-_PEOPLE = {"1": (100.0, "%"), "rad": (180.0 / np.pi, "deg"), "s": (1e3, "ms"), "m": (1e3, "mm")}
-"""Units in which people say sizes."""
-
-
 def _said(sized: Sized, joints: Sequence[str]) -> str:
     """Such as `gain of joint4 +3.1 %`."""
-    factor, unit = _PEOPLE.get(sized.item.unit, (1.0, sized.item.unit))
-    return f"{sized.item.name(joints)} {factor * sized.value:+.2g} {unit}"
+    return f"{sized.item.name(joints)} {said(sized.value, sized.item.unit, digits=2)}"
 
 
 def corrected_runs(runs: Sequence[Run], found: Imperfections) -> Sequence[Run]:
@@ -350,36 +354,6 @@ def corrected_runs(runs: Sequence[Run], found: Imperfections) -> Sequence[Run]:
     if not found:
         return runs
     return changed_runs(runs, found.corrected)
-
-
-def advanced(values: FloatArray, shifts: FloatArray, predicted: Callable[[slice], FloatArray]) -> FloatArray:
-    """Columns `shifts` samples earlier, each by its own, from cubic splines: straight lines would smooth the noise.
-
-    What is known of a column ends with it. Beyond, it is its own value, corrected by what the model changes over that time:
-    y(t) + tau(t) - tau(t - shift).
-
-    Args:
-        values: of one segment of uniform sampling, shape [n, k].
-        shifts: [samples], shape [k]; positive for columns that came late.
-        predicted: torque of the model along a part of the segment, shape [len(part), k].
-    """
-    n = len(values)
-    if n < 4:
-        return values
-    out, at = np.array(values), np.arange(float(n))
-    spline = CubicSpline.through(at, values)
-    for k in np.flatnonzero(shifts):
-        one = slice(k, k + 1)
-        wanted = at + shifts[k]
-        inside = (wanted >= 0.0) & (wanted <= n - 1.0)
-        out[inside, k] = CubicSpline(at, spline.y[:, one], spline.slopes[:, one])(wanted[inside])[:, 0]
-        reach = min(n, int(np.ceil(2.0 * abs(shifts[k]))) + 4)
-        part = slice(n - reach, n) if shifts[k] > 0.0 else slice(0, reach)
-        model, outside = predicted(part)[:, one], ~inside[part]
-        curve = CubicSpline.through(at[part], model)
-        earlier = np.clip(at[part][outside] - shifts[k], at[part][0], at[part][-1])
-        out[part, k][outside] += model[outside, 0] - curve(earlier)[:, 0]
-    return out
 
 
 def motion_of(run: Run, *, every: int = 1, place: Place | None = None) -> Motion:

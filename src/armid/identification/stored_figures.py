@@ -205,7 +205,8 @@ def _in_motion(motion: _Motion, joints: Sequence[JointMotion], values: FloatArra
     """Torque and error while joints move, beside those of all samples.
 
     At rest an error is charged only beyond the friction F that may hold it, and can be larger by 2 F than what is charged:
-    over all samples error <= hypot(moving, rest + 2 F), each times the root of its share of the samples.
+    over all samples error <= hypot(moving, rest + 2 F), each times the root of its share of the samples. Torque is without what
+    the offset O makes of its mean: torque^2 - 2 O torque at least.
     """
     friction = static_friction(motion.rows.parameters, values, n_joints)
     for k, joint in enumerate(joints):
@@ -213,12 +214,18 @@ def _in_motion(motion: _Motion, joints: Sequence[JointMotion], values: FloatArra
             continue
         error, torque = motion.error(joint.name, values), motion.torque(joint.name)
         moves, rests = sqrt(max(1.0 - joint.rest_share, 0.0)), sqrt(max(joint.rest_share, 0.0))
+        scale = motion.scales[joint.name]
+        if not rests:
+            scale = _nearer(joint.rmse_moving / max(error, 1e-300), scale)
         size = hypot(_of(moves, joint.torque_moving), _of(rests, joint.torque_rest))
-        yield _one(f"{motion.part} torque of {joint.name}", size, torque, torque)
-        held = rests * (joint.rmse_rest + 2.0 * friction[k % n_joints]) if rests else 0.0
-        least = sqrt(max(error**2 - held**2, 0.0))
+        least = scale * sqrt(max(torque**2 - 2.0 * abs(joint.offset / scale) * torque, 0.0))
+        what = f"{motion.part} torque of {joint.name}"
+        yield _Figure(what=what, stored=size, low=least, high=scale * torque, torque=scale * torque)
+        held = rests * (joint.rmse_rest + 2.0 * scale * friction[k % n_joints]) if rests else 0.0
+        least = sqrt(max((scale * error) ** 2 - held**2, 0.0))
         what = f"{motion.part} error of {joint.name} in motion"
-        yield _Figure(what=what, stored=_of(moves, joint.rmse_moving), low=least, high=error, torque=torque)
+        stored = _of(moves, joint.rmse_moving)
+        yield _Figure(what=what, stored=stored, low=least, high=scale * error, torque=scale * torque)
 
 
 def _of(share: float, value: float) -> float:

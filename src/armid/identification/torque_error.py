@@ -81,14 +81,13 @@ class ErrorSums:
 
     def add(self, run: Run, residual: FloatArray) -> None:
         """One more run with its residuals, shape [n_samples, n_channels]."""
-        scale = np.array(run.torque_scale) if run.torque_scale else np.ones(len(self.error))
-        y = run.y * scale
-        self.error += np.sum((residual * scale) ** 2, axis=0)
+        y = run.as_recorded(run.y)
+        self.error += np.sum(run.as_recorded(residual) ** 2, axis=0)
         self.size += np.sum(y**2, axis=0)
         self.count += len(run)
         self.low, self.high = np.minimum(self.low, y.min(axis=0)), np.maximum(self.high, y.max(axis=0))
         if run.y_raw is not None:
-            self.raw += np.sum(((run.y_raw - run.y + residual) * scale) ** 2, axis=0)
+            self.raw += np.sum(run.as_recorded(run.y_raw - run.y + residual) ** 2, axis=0)
             self.raw_count += len(run)
 
     def merge(self, other: ErrorSums) -> None:

@@ -4,15 +4,16 @@ A delay that is one number has a column of its own. One of any other course d(t)
 
     r = d(t) dtau/dt + noise,    so that    E[r^2] = noise^2 + s^2 (dtau/dt)^2,
 
-with s the root mean square of d: residuals grow with the rate at which torque changes. Where it changes fastest everything else
-that is left over can only add to them, so s is at most the residual over that rate there; at least it is what they grow by.
-Both are of held-out motion: what bodies of the training motion have taken up is not left over in another.
+with s the root mean square of d. Where torque changes fastest everything else that is left over can only add to the residuals, so
+s is at most the residual over that rate there. There is no lower bound: friction, cables and ripple of the gears grow with the
+rate of torque too. All of it is of held-out motion: what bodies of the training motion have taken up is not left over in another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -37,8 +38,14 @@ _FAST = 0.25
 _BLOCKS = 20
 """Stretches of motion that are left out in turn, to see what that changes."""
 
+_LEAST = 1e-300
+"""Squared rate that may be divided by."""
+
 _LOOKED_AT = 40_000
 """Samples spread over the motion."""
+
+_LONGEST = 1.0
+"""Bound that says something [s]; with a low-pass, one period of its cut-off, over which a torque may do anything meanwhile."""
 
 
 def jitter_faults(runs: Sequence[Run], standard: FloatArray) -> tuple[Fault, ...]:
@@ -54,7 +61,9 @@ def jitter_faults(runs: Sequence[Run], standard: FloatArray) -> tuple[Fault, ...
     look = _Changing(standard, max(1, samples // _LOOKED_AT))
     squares = np.concatenate(list(each_run(runs, look)), axis=2)
     names = runs[0].channels
-    return tuple(_fault(name, *own) for name, own in zip(names, squares, strict=True) if np.any(own[0]))
+    longest = min((run.smear for run in runs if run.smear > 0.0), default=_LONGEST)
+    bounds = {name: _bound(*own) for name, own in zip(names, squares, strict=True) if np.any(own[0])}
+    return tuple(_fault(name, high if high < min(longest, _LONGEST) else inf) for name, high in bounds.items())
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,40 +86,31 @@ class _Changing:
         return np.stack([rate[:: self.stride].T ** 2, residual[:: self.stride].T ** 2], axis=1)
 
 
-def _fault(name: str, rates: FloatArray, residuals: FloatArray) -> Fault:
+def _bound(rates: FloatArray, residuals: FloatArray) -> float:
+    """Upper end of the 95 % interval of the root mean square of the delay [s].
+
+    Args:
+        rates, residuals: squared, of one torque, shape [n].
+    """
     fast = rates >= np.quantile(rates, 1.0 - _FAST)
-    block = np.arange(len(rates)) * _BLOCKS // len(rates)
-    sums = np.array(
-        [np.bincount(block[part], x[part], minlength=_BLOCKS) for part in (fast, ~fast) for x in (rates, residuals)]
-    )
-    counts = np.array([np.bincount(block[part], minlength=_BLOCKS) for part in (fast, ~fast)])
-    most, grown = _variances(sums.sum(axis=1), counts.sum(axis=1))
-    without = np.array([_variances(sums.sum(axis=1) - s, counts.sum(axis=1) - c) for s, c in zip(sums.T, counts.T)])
-    spread = np.sqrt((_BLOCKS - 1) / _BLOCKS * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
-    high = float(np.sqrt(most + NORMAL_95 * spread[0]))
-    low = min(float(np.sqrt(max(grown - NORMAL_95 * spread[1], 0.0))), high)
+    block = (np.arange(len(rates)) * _BLOCKS // len(rates))[fast]
+    left, rate = (np.bincount(block, x[fast], minlength=_BLOCKS) for x in (residuals, rates))
+    without = (left.sum() - left) / np.maximum(rate.sum() - rate, _LEAST)
+    spread = np.sqrt((_BLOCKS - 1) / _BLOCKS * np.sum((without - without.mean()) ** 2))
+    return float(np.sqrt(left.sum() / max(rate.sum(), _LEAST) + NORMAL_95 * spread))
+
+
+def _fault(name: str, high: float) -> Fault:
+    """As a row of what could be wrong: up to a bound, or without one."""
     tolerance = KINDS[Family.DELAY].tolerance
     open_ = high > FAULT_EXCLUDED.value * tolerance
     return Fault(
         kind=KIND,
         joint=name,
-        estimate=min(float(np.sqrt(max(grown, 0.0))), high),
-        standard_deviation=(high - low) / (2.0 * NORMAL_95),
-        low=low,
+        low=0.0,
         high=high,
         unit="s",
         tolerance=tolerance,
         answer=Answer.UNDECIDABLE if open_ else Answer.EXCLUDED,
         experiment=_EXPERIMENT if open_ else "",
     )
-
-
-def _variances(sums: FloatArray, counts: FloatArray) -> tuple[float, float]:
-    """Largest mean square of the delay [s^2], and what residuals grow by where torque changes faster.
-
-    Args:
-        sums: of squared rates and residuals, of fast samples and then of the others.
-        counts: of samples, likewise.
-    """
-    fast_rate, fast_left, rate, left = sums / np.repeat(np.maximum(counts, 1), 2)
-    return fast_left / max(fast_rate, 1e-300), (fast_left - left) / max(fast_rate - rate, 1e-300)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from armid.identification.faults import Answer
 from armid.identification.result import Result
+from armid.identification.result_tables import judged_errors, judged_share
 from armid.identification.uses import uses_of
-from armid.outcome import Verdict
 from armid.page import Figure, Items, SideBySide, Table
 from armid.report import plots
 from armid.report.bodies import arm_figure
+from armid.report.next_steps import next_steps
 
 _STEPS = 3
 """Things to do next that the first screen names."""
@@ -37,15 +37,11 @@ def _uses_table(result: Result) -> Table:
 
 
 def error_chart(result: Result) -> Figure:
-    """Held-out error of every joint over its torque, beside the description's."""
+    """Held-out error in motion of every joint over its torque, as it is judged, beside the description's."""
     names = [joint.name for joint in result.joints]
-    found = [100 * joint.held_out.relative for joint in result.joints]
-    described = [
-        100 * nominal.held_out.rmse / joint.held_out.rmse * joint.held_out.relative
-        if joint.held_out.rmse
-        else float("nan")
-        for joint, nominal in zip(result.joints, result.joints_nominal, strict=True)
-    ]
+    judged = judged_errors(result)
+    found = [100 * judged_share(judged.get(name)) for name in names]
+    described = [share * times for share, times in zip(found, _described_times(result), strict=True)]
     bars = tuple(
         {"type": "bar", "x": names, "y": plots.short(values, 3), "name": name, "marker": {"color": colour}}
         for name, values, colour in (("description", described, plots.GREY), ("identified", found, plots.BLUE))
@@ -58,31 +54,10 @@ def error_chart(result: Result) -> Figure:
     return Figure("errors", bars, layout, caption, height=220)
 
 
-def next_steps(result: Result) -> Iterator[str]:
-    """What to do, most urgent first: what failed, what could be wrong, then what a good model is for."""
-    for reason in result.reasons:
-        yield f"{reason[0].upper()}{reason[1:]}" if reason else reason
-    for fault in result.faults:
-        if fault.answer is Answer.FOUND and fault.large and not fault.corrected:
-            undo = (
-                f": `{fault.words}` in the mapping file, or `--correct`" if fault.words else ": `--correct` undoes it"
-            )
-            yield f"Correct the {fault.name} ({fault.sentence.split(': ', 1)[-1]}){undo}."
-    if result.verdict is Verdict.TRUSTED:
-        yield "Use it: `armid export RESULT --to urdf` writes the identified arm."
-        yield "Test it on a third motion: `armid validate RESULT LOG`."
-        yield from _undecided(result)
-        yield "Find out what the arm carries: `armid payload RESULT LOG`; who pushes it: `armid observe RESULT LOG`."
-    else:
-        yield from _undecided(result)
-        yield "Record a motion made for this arm: `armid design ROBOT`, then identify from it."
-        yield "Look at the recording itself: `armid check ROBOT LOG`."
-        yield "Read what each condition means: docs/gate.md."
-
-
-def _undecided(result: Result) -> Iterator[str]:
-    """The first fault that these recordings could not decide, with what would."""
-    for fault in result.faults:
-        if fault.answer is Answer.UNDECIDABLE and fault.experiment:
-            yield f"Decide the {fault.name}: {fault.experiment}."
-            return
+def _described_times(result: Result) -> Iterator[float]:
+    """Held-out error of the description over that of the result, joint by joint, in motion where that is known."""
+    compared = () if result.evidence is None else result.evidence.against_nominal
+    moving = {one.name: one.rmse_other / one.rmse for one in compared if one.rmse > 0.0}
+    for joint, nominal in zip(result.joints, result.joints_nominal, strict=True):
+        whole = nominal.held_out.rmse / joint.held_out.rmse if joint.held_out.rmse else float("nan")
+        yield moving.get(joint.name, whole)

@@ -15,6 +15,7 @@ from armid.identification.faults import Answer, faults_table
 from armid.identification.origins import CommandRecord, LogRecord
 from armid.identification.records import CrossValidated
 from armid.identification.result import Result
+from armid.identification.result_tables import judged_errors, judged_share
 from armid.identification.validate import Validation
 from armid.outcome import Check
 from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
@@ -111,6 +112,7 @@ def _check_table(checks: Sequence[Check]) -> Table:
 
 
 def _verdict_section(result: Result) -> Section:
+    judged = judged_errors(result)
     joints = Table(
         ("joint", "train", "held out", "held out, raw", "relative", "unconstrained", "description"),
         tuple(
@@ -119,7 +121,7 @@ def _verdict_section(result: Result) -> Section:
                 joint.train.rmse,
                 joint.held_out.rmse,
                 joint.held_out.rmse_raw,
-                plots.percent(joint.held_out.relative),
+                plots.percent(judged_share(judged.get(joint.name))),
                 raw.held_out.rmse,
                 nominal.held_out.rmse,
             )
@@ -127,7 +129,7 @@ def _verdict_section(result: Result) -> Section:
         ),
         caption="Root mean square torque error of the identified model [N m, N for prismatic joints], low-passed at "
         f"{result.conditioning.torque_cutoff_hz or float('nan'):.3g} Hz; 'raw' is against the unfiltered torque, "
-        "'relative' to the norm of the torque. The errors of the "
+        "'relative' is the error in motion over the torque in motion, which is judged. The errors of the "
         "unconstrained estimate and of the description are held out too.",
     )
     return Section("verdict", "Errors and every condition", (joints, _check_table(result.checks)))

@@ -38,11 +38,27 @@ def units(result: Result, k: int) -> tuple[str, str]:
 
 def torque_section(result: Result) -> Section:
     lead = Paragraph(
-        "Motion no part of which was used for any choice. 'Identified' is the physically consistent estimate, 'description' the "
+        f"{_held_out_motion(result)} 'Identified' is the physically consistent estimate, 'description' the "
         "model before identification. The residual has its own axis, with ±3 standard deviations of the training residual: where "
         "it leaves them for long, the model lacks something that this motion shows."
     )
     return Section("torque", "Torque on held-out motion", (lead, *_error_table(result), *_torque_figures(result)))
+
+
+def _held_out_motion(result: Result) -> str:
+    """What this motion was kept from, what it was used for, and how much of it is other motion at all."""
+    text = (
+        "No parameter was fitted to this motion, and no cut-off or family of imperfections chosen on it. Whether a fault counts "
+        "as found it has helped to decide."
+    )
+    repeated = float("nan") if result.evidence is None else result.evidence.repeated
+    if not repeated >= _NOTABLE_REPEAT:
+        return text
+    return f"{text} {100 * repeated:.0f} % of it repeats the training motion: that much is no test of other motion."
+
+
+_NOTABLE_REPEAT = 0.005
+"""Share of the held-out motion that repeats the training motion from which on it is said: a per cent when rounded."""
 
 
 def _error_table(result: Result) -> tuple[Table, ...]:

@@ -13,7 +13,7 @@ from armid.estimation.recording import runs_of
 from armid.estimation.run import Run, information_of
 from armid.identification.candidates import not_looked_for
 from armid.identification.detection import detect
-from armid.identification.faults import Fault
+from armid.identification.faults import Fault, bounded_widths
 from armid.logs.conditioning import Conditioning, VelocitySource, condition
 from armid.logs.log import Channel, Log, matched
 from armid.robot.robot import Robot
@@ -54,7 +54,7 @@ def stage_faults(robot: Robot, logs: Sequence[Log], stages: Sequence[Stage], set
         recorded_velocity=settings.velocity is VelocitySource.MEASURED,
         cutoff_hz=settings.cutoff,
     )
-    return found.faults
+    return bounded_widths(found.faults)
 
 
 def _locked(log: Log, stages: Sequence[Stage]) -> bool:
