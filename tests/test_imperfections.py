@@ -196,6 +196,19 @@ def test_motion_of_one_joint_that_came_late_is_moved_back_and_its_column_is_the_
     np.testing.assert_allclose(column, change[5:-5] / (2.0 * h), rtol=1e-3, atol=1e-2 * np.abs(column).max())
 
 
+def test_what_hysteresis_follows_does_not_move_with_noise_of_the_acceleration() -> None:
+    # It would agree with what that noise leaves of the torque, and sound sensors would lag.
+    run, pi = a_run()
+    n = len(run.channels)
+    inputs = np.array(run.inputs)
+    inputs[:, 2 * n :] += np.random.default_rng(1).normal(size=inputs[:, 2 * n :].shape)
+    reference = reference_of(run, pi)
+    items = imperfections(run.source.robot, EFFECTS, reference, [Family.HYSTERESIS])  # type: ignore[attr-defined]
+    clean, noisy = (Columns(motion_of(one), reference).of(items) for one in (run, replace(run, inputs=inputs)))
+    assert np.ptp(clean) > 0.5
+    assert noisy == pytest.approx(clean)
+
+
 def test_a_tilted_base_is_gravity_turned() -> None:
     run, pi = a_run()
     robot = run.source.robot  # type: ignore[attr-defined]

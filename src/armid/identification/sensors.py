@@ -371,4 +371,5 @@ def motion_of(run: Run, *, every: int = 1, place: Place | None = None) -> Motion
         elapsed=at.elapsed(count),
         elapsed_alone=at.elapsed_alone(count),
         every=every,
+        recorded=run.y,
     )

@@ -73,6 +73,7 @@ class Motion:
         elapsed: share of all recordings that has gone by at every sample, 0 to 1, shape [n_samples].
         elapsed_alone: the same of its own recording.
         every: only every so many samples are wanted.
+        recorded: torque at every sample, shape [n_samples, n_channels]; None where only motion is known.
     """
 
     source: RowSource
@@ -85,6 +86,7 @@ class Motion:
     elapsed: FloatArray
     elapsed_alone: FloatArray
     every: int = 1
+    recorded: FloatArray | None = None
 
 
 class Columns:
@@ -210,10 +212,14 @@ class Columns:
                 return np.asarray(own)
 
     def _behind_torque(self, j: int, width: float) -> FloatArray:
-        """Whether torque of a joint rises or falls, between -1 and 1: it has turned around once it changed by this width."""
-        out = np.zeros(len(self.torque))
+        """Whether torque of a joint rises or falls, between -1 and 1: it has turned around once it changed by this width.
+
+        As recorded: noise of the acceleration moves predicted torque to and fro, and what follows that agrees with what is left.
+        """
+        torque = self.torque if self._m.recorded is None else self._m.recorded
+        out = np.zeros(len(torque))
         for start, stop in self._m.segments:
-            out[start:stop] = followed(self.torque[start:stop, j], width)
+            out[start:stop] = followed(torque[start:stop, j], width)
         return out
 
     def _on_one_joint(self, item: Imperfection, j: int) -> FloatArray:
