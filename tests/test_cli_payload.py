@@ -126,6 +126,21 @@ def test_one_kilogram(folder: Path, log: str) -> None:
     assert (folder / "out" / "payload.json").exists()
 
 
+def test_a_torque_sensor_that_reads_too_much_while_the_load_is_weighed_is_named(folder: Path, tmp_path: Path) -> None:
+    """One of seven: what arm and load leave of all torque is too little to be noticed by itself."""
+    log = unchecked_log(folder / LOADED[0], ROBOT)
+    torque = np.array(log[Channel.LINK_TORQUE])
+    torque[:, 3] *= 1.25
+    write_log(
+        replace(log, channels={**log.channels, Channel.LINK_TORQUE: torque}), tmp_path / "wrong.csv", LogFormat.CSV
+    )
+    result = run("payload", folder / "result", tmp_path / "wrong.csv", code=3)
+    (found,) = (fault for fault in result["faults"] if fault["answer"] == "found" and fault["fault"] == "gain")
+    assert found["subject"] == "joint4"
+    assert found["low"] < 0.25 < found["high"]
+    assert [check["code"] for check in result["checks"] if not check["passed"] and check["decisive"]] == ["fault"]
+
+
 def test_the_function_behind_the_verb(folder: Path, tmp_path: Path) -> None:
     """Paths or objects, words or objects; the command line prints what the function returns."""
     options = ("--gripper", "0.4,0.02,-0.01,0.06")

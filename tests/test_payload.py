@@ -473,3 +473,15 @@ def test_a_clock_that_velocities_contradict_is_decisive_beyond_three_tolerances(
     assert not large.passed
     assert large.decisive
     assert "clock: {gain: 0.9524}" in large.message
+
+
+def test_an_encoder_that_reads_too_much_widens_the_interval_and_a_sound_one_does_not() -> None:
+    """The load alone takes up what the encoder does, and its residuals do not say how much of it."""
+    sound = loaded_run()
+    inputs = np.array(sound.inputs)
+    inputs[:, [1, 8, 15]] *= 1.02
+    clean, wrong = (PayloadSearch().fit(arm(), [run]) for run in (sound, replace(sound, inputs=inputs)))
+    assert abs(clean.mass - 1.0) < 4.0 * clean.standard_deviations["mass"] < 0.01
+    assert abs(wrong.mass - 1.0) > 10.0 * clean.standard_deviations["mass"]
+    low, high = wrong.interval("mass")
+    assert low < 1.0 < high

@@ -13,6 +13,8 @@ from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.estimation.recording import runs_of
 from armid.estimation.run import Run
+from armid.identification.faults import listed_faults
+from armid.identification.gate import fault_checks
 from armid.identification.inputs import LogsInput, Recordings, files_of, result_of
 from armid.identification.result import Result
 from armid.identification.stamped_clock import clock_of_logs
@@ -23,6 +25,7 @@ from armid.outcome import Provenance
 from armid.parameters.effects import PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass, tensor
 from armid.payload.checks import arm_check, clock_check
+from armid.payload.faults import load_faults
 from armid.payload.online import OnlinePayload
 from armid.payload.payload import Payload
 from armid.payload.search import Arm, PayloadSearch
@@ -76,7 +79,10 @@ def identify_payload(
     elif online:
         found = _streamed(arm, known, read, frame)
     else:
-        found = PayloadSearch(offsets=offsets).fit(arm, loaded_runs(known, read), frame=frame)
+        runs = loaded_runs(known, read)
+        found = PayloadSearch(offsets=offsets).fit(arm, runs, frame=frame)
+        faults = load_faults(known, runs, in_newtons=not known.gains)
+        found = replace(found, faults=listed_faults(faults), checks=(*found.checks, *fault_checks(faults)))
     if body is not None:
         found = found.without(body)
     way = "static" if static else "online" if online else "moving"

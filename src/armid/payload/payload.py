@@ -13,6 +13,7 @@ from armid.arrays import FloatArray, read_only
 from armid.documents import write_json
 from armid.errors import InputError
 from armid.estimation.estimate import EstimatedParameter, estimated_parameters
+from armid.identification.faults import Answer, Fault, faults_table
 from armid.notes import Note, Severity
 from armid.outcome import Check, Listing, Outcome, Provenance
 from armid.page import Table
@@ -36,6 +37,7 @@ class Payload(Outcome):
         covariance: of those, shape [10, 10].
         separated: whether the motion told the inertia from the rest; otherwise `inertia` is that of a typical body.
         method: how it was found.
+        faults: what could be wrong with the recordings, each with its answer; looked for where the arm moves.
         checks: what it was held against.
         notes: what a reader must know.
         provenance: inputs and settings.
@@ -49,6 +51,7 @@ class Payload(Outcome):
     covariance: FloatArray
     separated: bool
     method: str
+    faults: Listing[Fault] = field(default_factory=lambda: Listing(()))
     checks: tuple[Check, ...] = ()
     notes: tuple[Note, ...] = ()
     provenance: Provenance = field(default_factory=Provenance)
@@ -146,6 +149,7 @@ class Payload(Outcome):
             "inertia_separated": self.separated,
             "method": self.method,
             **self.makers,
+            "faults": [fault.as_dict() for fault in self.faults],
             "verdict": self.verdict,
             "reasons": self.reasons,
             "checks": [check.as_dict() for check in self.checks],
@@ -158,7 +162,9 @@ class Payload(Outcome):
         return f"load of {self.mass:.4f} kg +- {spread:.4f} at ({x:.1f}, {y:.1f}, {z:.1f}) mm in {self.frame}"
 
     def _tables(self) -> tuple[Table, ...]:
-        return parameters_table(self), makers_table(self)
+        found = [fault for fault in self.faults if fault.answer is Answer.FOUND]
+        wrong = (faults_table(found),) if found else ()
+        return parameters_table(self), *wrong, makers_table(self)
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes `payload.json`."""

@@ -35,6 +35,7 @@ from armid.parameters.inertial import (
 from armid.parameters.space import PAYLOAD, ParameterSpace
 from armid.payload.checks import SEEN, load_checks, synchronisation_check, torque_check
 from armid.payload.payload import Payload, jacobian
+from armid.payload.sensors import sensor_covariance
 from armid.payload.synchronisation import in_step, out_of_step, synchronisation_note
 from armid.robot.robot import Robot
 from armid.rows.filtered import FilteredTorqueRows
@@ -125,7 +126,10 @@ class PayloadSearch:
         if self.offsets:
             wanted += [i for i, parameter in enumerate(space.parameters) if parameter.quantity == "offset"]
         free, covariance = self._least_squares(arm, rest, wanted)
-        found = self.possible(arm, free, covariance, frame)
+        sensors = np.zeros(covariance.shape)
+        if self.correlated:
+            sensors = sensor_covariance(rest, free, known + free.standard, gains_known=arm.scale_deviation > 0.0)
+        found = self.possible(arm, free, covariance, frame, sensors)
         lag, notes = self._steps(arm, runs, free, wanted)
         checks = [torque_check(*_left_over(runs, rest, free, wanted)), synchronisation_check(lag)]
         return replace(found, notes=(*found.notes, *notes), checks=(*found.checks, *checks))
@@ -157,9 +161,22 @@ class PayloadSearch:
         change = float(free.values[0] - again.values[0])
         return lag, (synchronisation_note(runs[0].name, lag, change, float(deviations(covariance)[0])),)
 
-    def possible(self, arm: Arm, free: Estimate, covariance: FloatArray, frame: str | None) -> Payload:
-        """The nearest possible body, in the wanted frame."""
+    def possible(
+        self, arm: Arm, free: Estimate, covariance: FloatArray, frame: str | None, sensors: FloatArray | None = None
+    ) -> Payload:
+        """The nearest possible body, in the wanted frame.
+
+        Args:
+            arm: that carries it.
+            free: the load by least squares alone.
+            covariance: of it, by noise and the arm, shape [k, k].
+            frame: wanted.
+            sensors: what sensors that are a little wrong add to the covariance.
+        """
         k = self.parameters
+        beside = np.zeros((N_INERTIAL, N_INERTIAL))
+        if sensors is not None:
+            beside[:k, :k] = sensors[:k, :k]
         values, covariance = free.values[:k], covariance[:k, :k]
         prior = _typical_body(values)
         root = np.linalg.cholesky(np.linalg.inv(correlation_matrix(covariance))).T / deviations(covariance)
@@ -178,7 +195,7 @@ class PayloadSearch:
         return Payload(
             frame=arm.robot.frame(frame).name,
             inertial=change @ consistent.values,
-            covariance=change @ posterior @ change.T,
+            covariance=change @ (posterior + beside) @ change.T,
             separated=separated,
             method=free.method,
             checks=load_checks(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armid.estimation.estimate import EstimatedParameter
+from armid.identification.faults import faults_table
 from armid.page import Figure, Paragraph, Report, Section
 from armid.payload.payload import Payload, makers_table, parameters_table
 from armid.report.judged import judged_page
@@ -18,8 +19,10 @@ def payload_page(load: Payload) -> Report:
         _interval_figure("centre", rows[1:4], "centre of mass [m]", "Centre of mass with its 95 % interval."),
         _interval_figure("inertia", rows[4:], "inertia [kg m^2]", _inertia_caption(load)),
     )
+    wrong = (Section("faults", "What could be wrong", (faults_table(load.faults),)),) if load.faults else ()
     sections = (
         Section("load", "The load", (parameters_table(load), *figures)),
+        *wrong,
         Section("makers", "For the controller", (makers_table(load), Paragraph(f"Found by {load.method}.", "faint"))),
     )
     title = f"{load.mass:.4g} kg carried"
