@@ -14,7 +14,7 @@ from armid.estimation.estimate import Estimate
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.reversals import classed_information
-from armid.estimation.run import Run, each_run, gathered
+from armid.estimation.run import Run, each_run, gathered, names_of
 from armid.estimation.runs import before
 from armid.identifiability.base import BaseParameters
 from armid.information.information import Information, added
@@ -135,7 +135,7 @@ def k_fold(runs: Sequence[Run], estimate: Estimate, *, k: int | None = None) -> 
 
 def left_out_logs(runs: Sequence[Run], estimate: Estimate) -> CrossValidation | None:
     """Every log predicted by the others, a long one whole; None when there is one only. Many logs are dealt out."""
-    own = list(each_run(runs, _name_of))
+    own = names_of(runs)
     names = list(dict.fromkeys(own))
     if len(names) < 2:
         return None
@@ -168,10 +168,6 @@ def left_out_motions(
 def _motion_names(run: Run) -> list[str]:
     """Of the motions that begin in a run."""
     return [part.name for part in _motions_of(run)[int(run.continues) :]]
-
-
-def _name_of(run: Run) -> str:
-    return run.name
 
 
 def _log_part(run: Run, fold: int) -> dict[int, Information]:

@@ -168,6 +168,15 @@ def each_run(runs: Sequence[Run], function: Callable[..., Answer], *along: Seque
     return runs.each(function, *along) if isinstance(runs, KeptRuns) else map(function, runs, *along)
 
 
+def names_of(runs: Sequence[Run]) -> list[str]:
+    """Of the recording of every run; those of one recording follow on one another."""
+    return list(each_run(runs, _name_of))
+
+
+def _name_of(run: Run) -> str:
+    return run.name
+
+
 def summed(runs: Sequence[Run], function: Callable[[Run], Information]) -> Information:
     """The sum of what every run tells, by a function that is picklable; one pass, where the runs are, the first time."""
     if not runs:

@@ -113,7 +113,7 @@ def detect(
     candidates = tuple(map(tolerances.applied, imperfections(robot, effects, reference, families)))
     every = (*candidates, *imperfections(robot, effects, reference, apart))
     if several:
-        candidates = (*candidates, *anew(candidates))
+        candidates, every = (*candidates, *anew(candidates)), (*every, *anew(every))
     rivals = usual_rivals(robot, train, reference)
     trials = Trials(
         robot=robot,
@@ -123,7 +123,7 @@ def detect(
             robot=robot,
             channels=train[0].channels,
             delay=0.0 if cutoff_hz is None or not isfinite(cutoff_hz) else FAULT_PHASE.value / cutoff_hz,
-            looked_at=len(every) + several * len(anew(every)),
+            looked_at=len(every),
         ),
         possible=PossibleErrors(
             robot=robot, base=base, bodies=bodies or PossibleBodies(), train=train, held_out=held_out

@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.estimation.run import Run, each_run
+from armid.estimation.run import Run, names_of
 from armid.estimation.runs import before, lengths_of
 from armid.rows.imperfections import EVERY_RECORDING, Imperfection
 
@@ -46,7 +46,7 @@ def places(runs: Sequence[Run], items: Iterable[Imperfection]) -> list[Place]:
     """
     lengths = lengths_of(runs)
     total, out = sum(lengths), []
-    names = each_run(runs, _name_of) if any(item.part == EVERY_RECORDING for item in items) else [""] * len(lengths)
+    names = names_of(runs) if any(item.part == EVERY_RECORDING for item in items) else [""] * len(lengths)
     for _, own in groupby(zip(names, lengths, before(lengths), strict=True), key=lambda run: run[0]):
         recording = list(own)
         first, alone = recording[0][2], sum(length for _, length, _ in recording)
@@ -58,8 +58,4 @@ def places(runs: Sequence[Run], items: Iterable[Imperfection]) -> list[Place]:
 
 def several_recordings(runs: Sequence[Run]) -> bool:
     """Whether the runs are of more than one."""
-    return len(set(each_run(runs, _name_of))) > 1
-
-
-def _name_of(run: Run) -> str:
-    return run.name
+    return len(set(names_of(runs))) > 1

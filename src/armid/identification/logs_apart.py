@@ -20,7 +20,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.estimation.folds import added_by_fold
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.run import Run, each_run, gathered
+from armid.estimation.run import Run, gathered, names_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.faults import Answer, Fault
 from armid.identification.held_out import JudgedJoint
@@ -53,7 +53,7 @@ def apart_faults(runs: Sequence[Run], base: BaseParameters, joints: Sequence[Jud
         base: parameters that all of it determines.
         joints: what each carries, and may miss.
     """
-    own = list(each_run(runs, _name_of))
+    own = names_of(runs)
     names = list(dict.fromkeys(own))
     if len(names) > _MOST_LOGS:
         return
@@ -183,10 +183,6 @@ def _halves(logs: Sequence[int]) -> list[int]:
         count, before = logs.count(log), logs[:k].count(log)
         out.append(_BOTH if count == 1 else int(2 * before >= count))
     return out
-
-
-def _name_of(run: Run) -> str:
-    return run.name
 
 
 def _told(run: Run, log: int, half: int) -> dict[int, Information]:
