@@ -146,6 +146,19 @@ def _two_gains(log: Log, gain: float, joint: int | None) -> Log:
     return each_column(more, TORQUES, lambda x: x / gain, j + 1 if j + 1 < len(log.joints) else j - 1)
 
 
+def _at_half_time(log: Log, gain: float, joint: int | None) -> Log:
+    """Torque times a gain from half time on."""
+    later = np.where(late_half(log, 0) > 0.0, gain, 1.0)[:, np.newaxis]
+    return each_column(log, TORQUES, lambda x: later * x, joint)
+
+
+def _slipped(log: Log, degrees: float, joint: int | None) -> Log:
+    """Positions that read so much more from half time on, reached within a second: a coupling that slips."""
+    t = np.asarray(log.time)
+    shift = np.radians(degrees) * np.clip(t - 0.5 * (t[0] + t[-1]), 0.0, 1.0)[:, np.newaxis]
+    return each_column(log, (Channel.POSITION,), lambda x: x + shift, joint)
+
+
 _LATE = ("delay", "common-delay", "torque-lag")
 _LEFT = ("unexplained torque",)
 _ROUND = ("eccentricity sine", "eccentricity cosine")
@@ -211,14 +224,32 @@ SHAPES: tuple[Kind, ...] = (
         name="offset steps at half time, share of torque",
         sizes=(0.05, 0.2, 0.5),
         change=_with(late_half),
-        words=("drift", "slow-drift"),
+        words=("drift", "slow-drift", "offset-step"),
         where=heavy,
+    ),
+    Kind(
+        name="torque gain changes at half time, heavy joint",
+        sizes=(1.05, 1.2, 0.5),
+        change=_at_half_time,
+        words=("gain-step", "gain-drift", *_LEFT),
+        where=heavy,
+        amount=lambda gain: gain - 1.0,
+        sized=("gain-step",),
+    ),
+    Kind(
+        name="encoder zero changes at half time, joint 2, deg",
+        sizes=(1, 3, 10),
+        change=_slipped,
+        words=("zero-step", "zero-drift", "position-leaps", "velocity-inconsistent", *_LEFT),
+        where=second,
+        amount=lambda degrees: float(np.radians(degrees)),
+        sized=("zero-step",),
     ),
     Kind(
         name="friction steps at half time, share of torque",
         sizes=(0.05, 0.15, 0.4),
         change=_with(friction_late),
-        words=("friction-drift", *_LEFT),
+        words=("friction-drift", "friction-step", *_LEFT),
         where=heavy,
     ),
     Kind(

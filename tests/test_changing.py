@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -84,6 +85,57 @@ def test_where_nothing_changes_that_is_said(more: tuple[int, ...]) -> None:
     assert not [f.name for f in faults if f.answer is Answer.FOUND]
     for kind in (*(family.value for family in CHANGES), "spring"):
         assert faults[f"{kind} of shoulder"].answer is Answer.EXCLUDED
+
+
+def stepped(own: Log, elapsed: FloatArray, torque: FloatArray) -> FloatArray:
+    return torque * np.where(elapsed > 0.4, 1.2, 1.0)
+
+
+def before_stepped(own: Log, elapsed: FloatArray, torque: FloatArray) -> FloatArray:
+    return torque * np.where(elapsed < 0.6, 0.7, 1.0)
+
+
+def shifted(_: Log, elapsed: FloatArray, torque: FloatArray) -> FloatArray:
+    return torque + np.where(elapsed > 0.3, 6.0, 0.0)
+
+
+def rubbed_at_once(own: Log, elapsed: FloatArray, torque: FloatArray) -> FloatArray:
+    return torque + np.where(elapsed > 0.5, 4.0, 0.0) * np.sign(np.gradient(own[Channel.POSITION][:, SHOULDER]))
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "low", "high"),
+    [
+        (stepped, r"gain-step from (38|40|42) % on of shoulder", 0.17, 0.22),
+        (before_stepped, r"gain-step until (58|60|62) % of shoulder", -0.33, -0.27),
+        (shifted, r"offset-step from (28|30|32) % on of shoulder", 5.5, 6.5),
+        (rubbed_at_once, r"friction-step from (48|50|52) % on of shoulder", 3.0, 6.5),
+    ],
+)
+def test_what_is_another_at_once_is_named_with_its_moment_and_size(
+    change: Change, name: str, low: float, high: float
+) -> None:
+    result = identified(change)
+    (fault,) = (f for f in result.faults if f.answer is Answer.FOUND)
+    assert re.fullmatch(name, fault.name)
+    assert low < fault.estimate < high
+    decisive = any(check.code == "fault" and not check.passed for check in result.checks)
+    assert decisive is not name.startswith("friction")
+
+
+def test_an_encoder_that_slipped_between_two_recordings_is_named_with_its_angle() -> None:
+    robot = load_robot(str(urdf_file()))
+    truth = varied(robot, 0.2, np.random.default_rng(1))
+    test, first, second = (log(robot, truth, seed=seed) for seed in (5, 3, 7))
+    q = np.array(second[Channel.POSITION])
+    q[:, SHOULDER] += np.radians(4.0)
+    slipped = replace(second, name="second", channels={**second.channels, Channel.POSITION: q})
+    settings = Identification(effects=EFFECTS, sensitivity=False)
+    faults = run_identification(robot, [first, slipped], [test], settings).faults
+    fault = faults["zero-step from 50 % on of shoulder"]
+    assert fault.answer is Answer.FOUND
+    assert fault.large
+    assert np.degrees(fault.estimate) == pytest.approx(4.0, abs=0.4)
 
 
 def test_of_both_sides_motion_is_answered_by_the_surer_and_torque_by_each() -> None:

@@ -26,7 +26,7 @@ MIXED = (
 """Families of sensors that read by direction or by load, or what another joint carries: looked at beside gains and friction of
 the load, which are nearly the same where a torque has one sign, or two joints one axis."""
 
-CHANGES = (Family.GAIN_DRIFT, Family.FRICTION_DRIFT)
+CHANGES = (Family.GAIN_DRIFT, Family.FRICTION_DRIFT, Family.ZERO_DRIFT)
 """Families of something that is another at the end of a recording than at its begin."""
 
 DRIFTS = (Family.DRIFT, Family.SLOW_DRIFT, *CHANGES)
@@ -98,6 +98,7 @@ EXPERIMENTS = {
     Family.SLOW_DRIFT: "return to the same poses again and again during the recording",
     Family.GAIN_DRIFT: "let the arm warm up, and repeat the motion at the end of the recording",
     Family.FRICTION_DRIFT: "let the arm warm up, and repeat the motion at the end of the recording",
+    Family.ZERO_DRIFT: "drive to a mechanical reference before and after the recording",
     Family.DIRECTION_GAIN: "hold a weighed load on either side of the joint, and compare the two torques",
     Family.TURNING_GAIN: "turn the joint to and fro slowly under a weighed load, so that its torque takes both signs both ways",
     Family.LOAD_GAIN: "hold weighed loads, light and heavy, and compare the torque with them",
@@ -108,6 +109,13 @@ EXPERIMENTS = {
     Family.SPRING: "hold the joint still at both ends of its range, or take off cables and hoses",
 }
 """What would decide a fault of a family."""
+
+_AT_ONCE = "look at what happened then (a restart, a plug, a tool, a push), and record again"
+
+
+def experiment_for(item: Imperfection) -> str:
+    """What would decide it."""
+    return EXPERIMENTS[item.family] if item.stretch is None else _AT_ONCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +219,11 @@ def within_chance(left: float, rest: float) -> bool:
     return rest - left < FAR_APART.value**2
 
 
+def shape_numbers(item: Imperfection) -> int:
+    """How many numbers the rows chose of what changes with time: its size, the moment of a step, the waves of a slow drift."""
+    return 2 if item.stretch is not None else max(len(item.waves), 1)
+
+
 _OF_POSITION = (Family.POSITION_SINE, Family.POSITION_COSINE)
 
 
@@ -245,7 +258,8 @@ def simplest(worth: Sequence[Seen]) -> list[Seen]:
     slow = {seen.item.joint for seen in worth if seen.item.family is Family.SLOW_DRIFT}
 
     def held(item: Imperfection) -> bool:
-        return item.family is Family.DRIFT and not item.part and item.joint in slow
+        straight = item.family is Family.DRIFT and not item.part and item.stretch is None
+        return straight and item.joint in slow
 
     return [seen for seen in worth if not held(seen.item)]
 
@@ -344,8 +358,5 @@ def undone_faults(faults: Sequence[Fault], undone: Imperfections | None) -> tupl
     """The faults, with those that were undone marked."""
     if undone is None:
         return tuple(faults)
-    kinds = {
-        (f"{s.item.family.value} {s.item.part}".strip(), None if s.item.joint is None else undone.joints[s.item.joint])
-        for s in undone.sizes
-    }
+    kinds = {(s.item.kind, None if s.item.joint is None else undone.joints[s.item.joint]) for s in undone.sizes}
     return tuple(replace(fault, corrected=(fault.kind, fault.joint) in kinds) for fault in faults)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import isfinite, nan
+from math import isfinite, log, nan
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from armid.identification.candidates import (
     MIXED,
     SUSPECTED,
     Seen,
+    shape_numbers,
     share_of_channels,
     significant,
     simplest,
@@ -32,12 +33,13 @@ from armid.identification.candidates import (
 )
 from armid.identification.elapsed import several_recordings
 from armid.identification.fault_answers import FaultAnswers, with_deviations
-from armid.identification.faults import Fault
+from armid.identification.faults import Answer, Fault
 from armid.identification.imperfection_rows import RowNoise, reference_of
 from armid.identification.mixed_sensors import mixed_faults
 from armid.identification.possible_errors import PossibleErrors
 from armid.identification.scan import LOOKED_AT, FreedRuns, Scanner, usual_rivals
 from armid.identification.sensors import Imperfections, Sized
+from armid.identification.steps import beyond_moments, stepped
 from armid.identification.thresholds import FAULT_PHASE, FAULT_SHARE
 from armid.identification.tolerances import DEFAULT, ImperfectionTolerances
 from armid.identification.trials import Trials
@@ -53,6 +55,12 @@ _MOST_FAULTS = 4
 
 _REFINED = 3
 """Of the best candidates that are undone exactly before they are compared: far from zero columns rank only roughly."""
+
+_STEPS = 5
+"""At most, in which what changes with time is undone."""
+
+_SETTLED = 0.02
+"""Tolerances by which it may still move then."""
 
 _MOST_ALIKE = 6
 """The same where they explain as much up to chance: which of them it is a short or poor recording cannot tell."""
@@ -225,7 +233,8 @@ class _Search:
         if not own.certain:
             course.refused.add(own.item)
             return
-        course.found[own.item] = self.trials.answers.found(own, explains=seen.taken / course.energy)
+        large = self.trials.answers.large(own)
+        course.found[own.item] = self.trials.answers.found(own, explains=seen.taken / course.energy, large=large)
         course.record, course.noise = steady, quiet
         course.drifts = (*course.drifts, Sized(own.item, own.size, nan))
         for other in self._needless(course):
@@ -263,7 +272,8 @@ class _Search:
         if abs(size) <= item.tolerance or not own.certain:
             course.unnamed[item] = size
             return
-        fault = self.trials.answers.found(own, explains=explains, change=change)
+        large = self.trials.large(trial, own)
+        fault = self.trials.answers.found(own, explains=explains, change=change, large=large)
         course.found[item] = self.trials.answers.unless(fault, as_good)
         course.rivals |= {other.item: self.trials.answers.rival(other, fault) for other in as_good}
         if as_good:
@@ -292,6 +302,12 @@ class _Search:
         told = [seen.whole(course.unnamed[seen.item]) if seen.item in course.unnamed else seen for seen in left]
         bound = [by_own_rows(seen, course.noise) if seen.item.family in CHANGES else seen for seen in told]
         rest = [course.rivals.get(seen.item) or self.trials.answers.unfound(seen, course.energy) for seen in bound]
+        # A moment that something else was taken for is no question of its own.
+        rest = [
+            fault
+            for fault, seen in zip(rest, bound, strict=True)
+            if not seen.item.stretch or fault.answer is Answer.UNDECIDABLE
+        ]
         # A length is undone in the description, and beside one that is wrong sensors are not what they seem.
         another = any(item.family is Family.LENGTH for item in course.found)
         unnamed = {*course.unnamed, *(item for item in course.found if item.family is Family.PLAY)}
@@ -325,6 +341,7 @@ class _Search:
     def _looked(self, course: _Course) -> tuple[list[Seen], float]:
         record, drifts, noise = course.record, course.drifts, course.noise
         seen, energy = self.trials.train.scan(record, drifts, course.candidates, noise)
+        beside = (*(drift.item for drift in drifts), *of_position(self.trials.robot, record.reference))
         slow = wanders(
             self.trials.robot,
             self.trials.train.freed(record, drifts).runs,
@@ -332,35 +349,63 @@ class _Search:
             record.reference,
             noise,
             found_on=LOOKED_AT,
-            beside=(*(drift.item for drift in drifts), *of_position(self.trials.robot, record.reference)),
+            beside=beside,
             energy=energy,
             several=self.several,
         )
         known = {drift.item.joint for drift in drifts if drift.item.family not in CHANGES}
-        return [*seen, *(s for s in slow if s.item.family in CHANGES or s.item.joint not in known)], energy
+        seen += [s for s in slow if s.item.family in CHANGES or s.item.joint not in known]
+        at_once = stepped(
+            self.trials.robot,
+            self.trials.train.freed(record, drifts).runs,
+            self.trials.train.base,
+            record.reference,
+            noise,
+            found_on=LOOKED_AT,
+            beside=beside,
+            energy=energy,
+            others=seen,
+        )
+        return [*seen, *at_once], energy
 
     def _likeliest_drift(self, course: _Course, best: Sequence[Seen]) -> Seen:
-        """Of those that change with time at the joint of the best, the one that leaves least once it is undone."""
+        """Of those that change with time at the joint of the best, the likeliest.
+
+        That is the one that leaves least once it is undone, in units of the noise; every number that the rows chose of its shape
+        counts against it as much as the logarithm of the independent rows.
+        """
         same = [s for s in best if s.item.family in DRIFTS and s.item.joint == best[0].item.joint]
         if len(same) == 1:
             return same[0]
 
-        def left(seen: Seen) -> float:
+        def cost(seen: Seen) -> float:
             with_it = (*course.drifts, Sized(seen.item, seen.size, nan))
             steady, _ = self.trials.train.fitted(course.record, with_it)
-            return self.trials.train.scan(steady, with_it, (seen.item,), course.noise, spreads=False)[1]
+            left = self.trials.train.scan(steady, with_it, (seen.item,), course.noise, spreads=False)[1]
+            return left + shape_numbers(seen.item) * log(max(course.energy, 1.0))
 
-        return min(same, key=left)
+        return min(same, key=cost)
 
     def _steadied(self, course: _Course, seen: Seen) -> tuple[Imperfections, RowNoise, Seen]:
-        """The record with the model that fits runs without this drift too, their noise, and the drift as that shows it."""
-        with_it = (*course.drifts, Sized(seen.item, seen.size, nan))
-        steady, quiet = self.trials.train.fitted(course.record, with_it)
+        """The record with the model that fits runs without this drift too, their noise, and the drift as that shows it.
+
+        What is multiplied, or moved, by a model that holds the drift itself is not undone in one step.
+        """
         beside = self._beside_drift(seen.item, course.record.reference)
+        steady, size = course.record, seen.size
+        for _ in range(_STEPS):
+            with_it = (*course.drifts, Sized(seen.item, size, nan))
+            steady, quiet = self.trials.train.fitted(steady, with_it)
+            (left,), _ = self.trials.train.scan(steady, with_it, (seen.item,), quiet, beside, spreads=False)
+            size += left.size
+            if not isfinite(left.deviation) or abs(left.size) < _SETTLED * seen.item.tolerance:
+                break
         (left,), _ = self.trials.train.scan(steady, with_it, (seen.item,), quiet, beside)
-        own = replace(left, size=seen.size + left.size)
+        own = replace(left, size=size)
         if seen.item.family is Family.SLOW_DRIFT:
             return steady, quiet, beyond_choice(replace(own, spread=seen.spread, freedom=seen.freedom), quiet)
+        if seen.item.stretch is not None:
+            return steady, quiet, beyond_moments(by_own_rows(own, quiet))
         return steady, quiet, by_own_rows(own, quiet) if own.item.family in CHANGES else own
 
     def _beside_drift(self, item: Imperfection, reference: ColumnReference) -> tuple[Imperfection, ...]:
@@ -369,7 +414,9 @@ class _Search:
             return ()
         effects = torque_source(self.trials.train.runs).effects
         rubbing = imperfections(self.trials.robot, effects, reference, (Family.FRICTION_DRIFT,))
-        return tuple(replace(other, part=item.part) for other in rubbing if other.joint == item.joint)
+        return tuple(
+            replace(other, part=item.part, stretch=item.stretch) for other in rubbing if other.joint == item.joint
+        )
 
     def _needless(self, course: _Course) -> list[Sized]:
         """Drifts found earlier that the last one explains: a joint whose torque wanders bends the model of the others."""

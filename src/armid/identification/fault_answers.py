@@ -10,7 +10,7 @@ import numpy as np
 
 from armid.estimation.estimate import NORMAL_95
 from armid.estimation.imperfections import FACTORS
-from armid.identification.candidates import EXPERIMENTS, MIXED, Seen, undoing_words
+from armid.identification.candidates import MIXED, Seen, experiment_for, undoing_words
 from armid.identification.described_ways import way_words
 from armid.identification.faults import Answer, Fault
 from armid.identification.sensors import DELAYS, Sized
@@ -18,7 +18,7 @@ from armid.identification.thresholds import FAULT_EXCLUDED
 from armid.robot.robot import Robot
 from armid.rows.imperfections import KINDS, Family, Imperfection
 
-_NOTHING_UNDOES = (Family.GAIN_DRIFT, Family.PLAY, *MIXED)
+_NOTHING_UNDOES = (Family.GAIN_DRIFT, Family.ZERO_DRIFT, Family.PLAY, *MIXED)
 """What the model does not hold: which constant gain, or which angle, fits what is not constant is chance."""
 
 
@@ -54,18 +54,16 @@ class FaultAnswers:
         answer = Answer.UNDECIDABLE if beyond or reached else Answer.EXCLUDED
         return self._fault(seen, answer, explains=seen.taken / whole if isfinite(seen.deviation) else 0.0)
 
-    def found(self, seen: Seen, *, explains: float, change: float = nan) -> Fault:
+    def found(self, seen: Seen, *, explains: float, large: bool, change: float = nan) -> Fault:
         """What is said of one that was.
-
-        It is decisive when it is beyond what the model may undo with its whole interval, and beyond what chance makes of the
-        largest of all candidates.
 
         Args:
             seen: it.
             explains: share of the squared error that goes away with it.
+            large: whether the recording is not to be used as it is, which is decisive.
             change: relative change of the held-out error when it is undone.
         """
-        return self._fault(seen, Answer.FOUND, explains=explains, change=change, large=self.large(seen))
+        return self._fault(seen, Answer.FOUND, explains=explains, change=change, large=large)
 
     def unless(self, fault: Fault, rivals: Sequence[Sized]) -> Fault:
         """A fault that was found, with what may be there in its place.
@@ -81,10 +79,13 @@ class FaultAnswers:
         names = tuple(rival.item.name(self.channels) for rival in rivals)
         return replace(fault, rivals=names, large=fault.large and all(map(self._too_large, rivals)))
 
+    def beyond(self, seen: Seen) -> bool:
+        """Whether a candidate is, with its whole interval, too large for the recording to be used as it is."""
+        return self._too_large(Sized(seen.item, max(abs(seen.size) - seen.half, 0.0), 0.0))
+
     def large(self, seen: Seen) -> bool:
-        """Whether a candidate, if it is there, is too large for the recording to be used as it is."""
-        nearest = Sized(seen.item, max(abs(seen.size) - seen.half, 0.0), 0.0)
-        return self._too_large(nearest) and seen.beyond_chance(self.looked_at)
+        """Whether that is so, and beyond what chance makes of the largest of all candidates."""
+        return self.beyond(seen) and seen.beyond_chance(self.looked_at)
 
     def _too_large(self, sized: Sized) -> bool:
         """Whether a sensor that is off by so much is beyond what the model undoes."""
@@ -100,20 +101,20 @@ class FaultAnswers:
             words = way_words(self.robot, int(item.joint or 0), sized.value)
             other += f" (it would be undone in the description: {words})"
         return Fault(
-            kind=self._kind(item),
+            kind=item.kind,
             joint=self._joint(item),
             estimate=sized.value,
             unit=item.unit,
             tolerance=item.tolerance,
             explains=found.explains,
-            experiment=f"{other}: {EXPERIMENTS[item.family]}",
+            experiment=f"{other}: {experiment_for(item)}",
         )
 
     def _fault(self, seen: Seen, answer: Answer, *, explains: float, change: float = nan, large: bool = False) -> Fault:
         item, half = seen.item, seen.half
         known = isfinite(seen.deviation)
         return Fault(
-            kind=self._kind(item),
+            kind=item.kind,
             joint=self._joint(item),
             estimate=seen.size if known else nan,
             standard_deviation=half / NORMAL_95,
@@ -125,13 +126,9 @@ class FaultAnswers:
             explains=float(np.clip(explains, 0.0, 1.0)),
             held_out_change=change,
             words=self._undoing(item, seen.size) if answer is Answer.FOUND else "",
-            experiment=EXPERIMENTS[item.family] if answer is Answer.UNDECIDABLE else "",
+            experiment=experiment_for(item) if answer is Answer.UNDECIDABLE else "",
             large=large,
         )
-
-    @staticmethod
-    def _kind(item: Imperfection) -> str:
-        return f"{item.family.value} {item.part}".strip()
 
     def _joint(self, item: Imperfection) -> str | None:
         return None if item.joint is None else self.channels[item.joint]

@@ -11,7 +11,8 @@ from armid.arrays import FloatArray
 from armid.estimation.run import Run
 from armid.identification.elapsed import Place
 from armid.identification.sensors import Sized, motion_of
-from armid.rows.imperfections import ColumnReference, Columns
+from armid.kernels.evaluate import residuals
+from armid.rows.imperfections import MOMENTS, ColumnReference, Columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,14 +27,26 @@ class Squares:
 
 @dataclass(frozen=True, eq=False)
 class WithoutDrifts:
-    """A run at its place among all, without what drifts over them beside a model."""
+    """A run at its place among all, without what drifts over them beside a model.
+
+    When exactly something was another at once is known to a block of time, and a low-pass spreads it: there the model stands in.
+    """
 
     drifts: Sequence[Sized]
     reference: ColumnReference
 
     def __call__(self, run: Run, place: Place) -> Run:
         columns = Columns(motion_of(run, place=place), self.reference).of([drift.item for drift in self.drifts])
-        return replace(run, y=run.y - columns @ np.array([drift.value for drift in self.drifts]))
+        y = run.y - columns @ np.array([drift.value for drift in self.drifts])
+        for k, drift in enumerate(self.drifts):
+            if drift.item.stretch is not None:
+                reach = 0.5 / MOMENTS + run.smear * run.rate / place.total
+                moment = next(share for share in drift.item.stretch if 0.0 < share < 1.0)
+                near = np.abs(place.elapsed(len(run)) - moment) < reach
+                felt = np.any(columns[:, :, k] != 0.0, axis=0)
+                left = residuals(run.source, run.inputs[near], y[near], self.reference.standard)
+                y[near] -= np.where(felt, left, 0.0)
+        return replace(run, y=y)
 
 
 def seconds_of(run: Run) -> float:

@@ -68,7 +68,8 @@ def mixed_faults(
         if not beyond or change >= 0.0 or trials.contradicted(trial, own, alike):
             refused.add(best.item)
             continue
-        found[best.item] = answers.found(own, explains=best.taken / energy, change=change)
+        large = trials.large(trial, own, alike)
+        found[best.item] = answers.found(own, explains=best.taken / energy, change=change, large=large)
         record, noise, held_out_error = trial, quiet, after
         seen, energy = scan(record, drifts, candidates, noise, alike)
     rest: dict[tuple[Family, int | None, str], Fault] = {}

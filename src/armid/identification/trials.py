@@ -130,7 +130,18 @@ class Trials:
 
     def contradicted(self, trial: Imperfections, seen: Seen, rivals: Sequence[Imperfection] = ()) -> bool:
         """Whether the held-out motion denies the last size of a trial, or possible bodies do not bear out a decisive one."""
-        return self._denied(trial, rivals) or (self.answers.large(seen) and not self.possible.bear_out(trial))
+        return self._denied(trial, rivals) or (self.answers.beyond(seen) and not self.possible.bear_out(trial))
+
+    def large(self, trial: Imperfections, seen: Seen, rivals: Sequence[Imperfection] = ()) -> bool:
+        """Whether the last size of a trial is decisive: beyond what the model undoes, and no chance.
+
+        The largest of many candidates may be large by chance, the more so the fewer blocks say what chance is. Then other
+        motion, which did not choose it, decides: looked at by itself it must say the same, with its own interval.
+        """
+        if self.answers.large(seen) or not self.answers.beyond(seen):
+            return self.answers.large(seen)
+        there = self._there(trial, rivals, spreads=True)
+        return there is not None and there.size * seen.size > 0.0 and self.answers.beyond(there)
 
     def held_out_error(self, record: Imperfections) -> float:
         """Logarithm of the error on held-out motion in recorded units, mean over channels, bodies free; nan without any.
@@ -187,17 +198,23 @@ class Trials:
         A sensor is as wrong there as in the training motion. What a model lacks is not: undone as a fault of a sensor it may
         leave less on both motions, yet each asks for a size of its own.
         """
-        if not len(self.held_out.runs):
+        there, size = self._there(trial, rivals), trial.sizes[-1].value
+        if there is None:
             return False
+        short = (FAULT_REPEATED.value * size - there.size) * np.sign(size)
+        return bool(isfinite(there.deviation) and short > ROBUST_CHANCE.value * there.deviation)
+
+    def _there(self, trial: Imperfections, rivals: Sequence[Imperfection], *, spreads: bool = False) -> Seen | None:
+        """The last size of a trial as the held-out motion has it by itself; None where that does not determine the parameters."""
+        if not len(self.held_out.runs):
+            return None
         item, size = trial.sizes[-1].item, trial.sizes[-1].value
         try:
             noise = self.held_out.freed(trial).noise
         except EstimationError:
-            return False  # a motion that does not determine the parameters denies nothing
-        (left,), _ = self.held_out.scan(trial, (), (item,), noise, rivals, spreads=False)
-        there = together(item, size, left.size)
-        short = (FAULT_REPEATED.value * size - there) * np.sign(size)
-        return bool(isfinite(left.deviation) and short > ROBUST_CHANCE.value * left.deviation)
+            return None
+        (left,), _ = self.held_out.scan(trial, (), (item,), noise, rivals, spreads=spreads)
+        return replace(left.whole(size), size=together(item, size, left.size))
 
 
 def _in_units_of(trial: Imperfections, record: Imperfections, noise: RowNoise) -> RowNoise:

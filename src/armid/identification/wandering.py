@@ -41,7 +41,7 @@ _MISSED = 0.125
 """Of a swing, deviation of what its shape misses: where half waves do not hold a drift, bodies and torque of the position take
 part of it. Sines planted in the RV-2SQ came out 15 to 18 % too small, whatever their size: up to 22 % more were there."""
 
-_LOOKED_AT = 1200
+THINNED = 1200
 """Samples of the training motion: two hundred and more for every half wave."""
 
 _ALONG = np.linspace(0.0, 1.0, 201)
@@ -82,7 +82,7 @@ def wanders(
     source = torque_source(runs)
     changes = imperfections(robot, source.effects, reference, CHANGES)
     changing = [i for i in (*changes, *(anew(changes) if several else ())) if i not in known]
-    rows = RowsBeside(runs, base, (*beside, *waves, *lines, *changing), most=_LOOKED_AT)
+    rows = RowsBeside(runs, base, (*beside, *waves, *lines, *changing), most=THINNED)
     factor = rows.factor(reference, rows.thinned(noise, found_on))
     left = Eliminated.of(len(base) + len(beside), [factor])
     whole = float(np.sum(left.factor[left.base :, -1] ** 2))

@@ -140,6 +140,9 @@ def to_pinocchio(inertial: npt.ArrayLike) -> FloatArray:
 _INERTIAL_TOLERANCE = 1e-6
 """Relative to the trace: eigenvalues of the pseudo-inertia above minus this count as non-negative."""
 
+_ROUND_OFF = 1e-14
+"""Of the moments about the link's origin, from which those about the centre of mass are a difference."""
+
 
 def inertial_problem(inertial: npt.ArrayLike) -> str | None:
     """What makes these ten numbers impossible for a body, in words; None when nothing does."""
@@ -153,7 +156,8 @@ def inertial_problem(inertial: npt.ArrayLike) -> str | None:
         return None if not values.any() else "mass is zero but other parameters are not"
     _, _, I = to_centre_of_mass(values)
     moments = np.linalg.eigvalsh(I)
-    slack = _INERTIAL_TOLERANCE * max(float(np.abs(moments).sum()), 1e-12)
+    about_origin = float(np.abs(values[4:]).sum())
+    slack = max(_INERTIAL_TOLERANCE * max(float(np.abs(moments).sum()), 1e-12), _ROUND_OFF * about_origin)
     if moments[0] < -slack:
         return f"principal moment of inertia {moments[0]:g} kg m^2 is negative"
     if moments[0] + moments[1] < moments[2] - slack:

@@ -48,6 +48,8 @@ class Family(StrEnum):
     """Torque gain that grows by this share from the begin of a recording to its end, per joint: a sensor that warms up."""
     FRICTION_DRIFT = "friction-drift"
     """Friction that grows by this much from the begin of a recording to its end, at the largest speed [N m or N], per joint."""
+    ZERO_DRIFT = "zero-drift"
+    """Angle read ever more too large, by this much at the end of a recording [rad or m], per joint: a coupling that slips."""
     DIRECTION_GAIN = "direction-gain"
     """Torque gain of positive torque beyond that of negative torque, a share, per joint."""
     TURNING_GAIN = "turning-gain"
@@ -122,6 +124,9 @@ KINDS: dict[Family, FamilyKind] = {
     Family.SLOW_DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=True, aliases=False, recurs=False),
     Family.GAIN_DRIFT: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=False, recurs=False),
     Family.FRICTION_DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False, recurs=False),
+    Family.ZERO_DRIFT: FamilyKind(
+        tolerance=float(np.radians(1.0)), unit="rad", sensors=True, aliases=False, recurs=False
+    ),
     Family.DIRECTION_GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=False, recurs=False),
     Family.TURNING_GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=False, recurs=False),
     Family.LOAD_GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=True, recurs=False),
@@ -156,11 +161,22 @@ POSITION_ALONE = "of its position alone"
 EVERY_RECORDING = "in every recording"
 """Part of what changes alike from begin to end in each of several recordings, as where every one begins with a cold arm."""
 
+STEPS = {
+    Family.DRIFT: "offset-step",
+    Family.GAIN_DRIFT: "gain-step",
+    Family.FRICTION_DRIFT: "friction-step",
+    Family.ZERO_DRIFT: "zero-step",
+}
+"""Families of what may also be another at once, with the words for that."""
+
+MOMENTS = 40
+"""Blocks of time of a motion at whose begins something may be another: to within 1.25 % of it."""
+
 STRIBECK_SCALES = (0.03, 0.1, 0.3)
 """Shares of a joint's largest speed at which the hump near standstill has decayed; which one, the data decide."""
 
 
-_PRISMATIC = {Family.ZERO: 0.001, Family.PLAY: 0.0003}
+_PRISMATIC = {Family.ZERO: 0.001, Family.ZERO_DRIFT: 0.001, Family.PLAY: 0.0003}
 """[m]: a linear axis is homed to a millimetre, and has a third of one of play."""
 
 _DRAWN = 0.001
@@ -189,6 +205,8 @@ class Imperfection:
         waves: of a slow drift: half waves over the recording that it is made of, the k-th times cos(k pi elapsed), k from 1;
             without any it swings once.
         other: of crosstalk: the joint whose torque is read too, 0-based.
+        stretch: of all recordings in which something is there at once, and nowhere else, shares that have gone by at its begin
+            and end; None for what grows evenly.
     """
 
     family: Family
@@ -200,11 +218,19 @@ class Imperfection:
     linear: tuple[float, ...] = ()
     waves: tuple[float, ...] = ()
     other: int | None = None
+    stretch: tuple[float, float] | None = None
+
+    @property
+    def kind(self) -> str:
+        """Such as `gain`, `crosstalk from joint3` or `gain-step from 35 % on`."""
+        if self.stretch is not None:
+            begin, end = (f"{100.0 * share:.0f} %" for share in self.stretch)
+            return f"{STEPS[self.family]} {f'until {end}' if self.stretch[0] == 0.0 else f'from {begin} on'}"
+        return f"{self.family.value} {self.part}".strip()
 
     def name(self, joints: Sequence[str]) -> str:
         """Such as `gain of joint4`."""
-        kind = f"{self.family.value} {self.part}".strip()
-        return kind if self.joint is None else f"{kind} of {joints[self.joint]}"
+        return self.kind if self.joint is None else f"{self.kind} of {joints[self.joint]}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

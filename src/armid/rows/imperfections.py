@@ -31,8 +31,10 @@ from armid.rows.imperfection_families import (
     COSINE,
     EVERY_RECORDING,
     KINDS,
+    MOMENTS,
     POSITION_ALONE,
     SINE,
+    STEPS,
     STRIBECK_SCALES,
     ColumnReference,
     Family,
@@ -46,8 +48,10 @@ __all__ = [
     "COSINE",
     "EVERY_RECORDING",
     "KINDS",
+    "MOMENTS",
     "POSITION_ALONE",
     "SINE",
+    "STEPS",
     "STRIBECK_SCALES",
     "ColumnReference",
     "Columns",
@@ -104,6 +108,7 @@ class Columns:
         self._friction: dict[tuple[int, bool], FloatArray] = {}
         self._makers: dict[Family, Callable[[Imperfection], FloatArray]] = {
             Family.ZERO: self._zero,
+            Family.ZERO_DRIFT: self._zero_changing,
             Family.SCALE: self._scale,
             Family.CLOCK: self._clock,
             Family.COMMON_DELAY: self._common_delay,
@@ -255,10 +260,14 @@ class Columns:
             case _:
                 raise AssertionError(item.family)
 
+    def _curve(self, item: Imperfection) -> FloatArray:
+        """How much of what changes along a recording is there at the samples wanted."""
+        elapsed = self._m.elapsed_alone if item.part == EVERY_RECORDING else self._m.elapsed
+        return drift_curve(item, elapsed[:: self._m.every])
+
     def _changing(self, item: Imperfection, j: int) -> FloatArray:
         """Torque, gain or friction that is another at the end of the recording than at its begin."""
-        elapsed = self._m.elapsed_alone if item.part == EVERY_RECORDING else self._m.elapsed
-        curve = drift_curve(item, elapsed[:: self._m.every])
+        curve = self._curve(item)
         match item.family:
             case Family.GAIN_DRIFT:
                 return self.torque[:: self._m.every, j] * curve
@@ -296,6 +305,9 @@ class Columns:
 
     def _zero(self, item: Imperfection) -> FloatArray:
         return -self._jacobian[:, :, item.joint]
+
+    def _zero_changing(self, item: Imperfection) -> FloatArray:
+        return self._zero(item) * self._curve(item)[:, np.newaxis]
 
     def _scale(self, item: Imperfection) -> FloatArray:
         places = [order * self._n + int(item.joint or 0) for order in range(3)]
@@ -395,6 +407,9 @@ def drift_curve(item: Imperfection, elapsed: FloatArray) -> FloatArray:
         item: a drift.
         elapsed: share of the recording that has gone by, 0 to 1, shape [n_samples].
     """
+    if item.stretch is not None:
+        begin, end = item.stretch
+        return ((elapsed >= begin) & (elapsed < end)).astype(float)
     if item.family is not Family.SLOW_DRIFT:
         return elapsed - 0.5
     if not item.waves:
