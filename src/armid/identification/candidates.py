@@ -14,7 +14,7 @@ from armid.identification.sensor_file import SCHEMA
 from armid.identification.sensors import Imperfections, Sized
 from armid.identification.stamped_clock import clock_words
 from armid.identification.thresholds import FAR_APART, FAULT_CONFIDENCE, FAULT_DEVIATIONS, FAULT_SHARE, TIED
-from armid.rows.imperfections import KINDS, Family, Imperfection
+from armid.rows.imperfections import KINDS, WITH_VELOCITIES, Family, Imperfection
 
 MIXED = (
     Family.DIRECTION_GAIN,
@@ -224,6 +224,17 @@ def shape_numbers(item: Imperfection) -> int:
     return 2 if item.stretch is not None else max(len(item.waves), 1)
 
 
+def same_to_torque(one: Imperfection, other: Imperfection, *, recorded_velocity: bool) -> bool:
+    """Whether two imperfections are the same to the torque, whatever the motion, with other bodies and friction.
+
+    Where a clock has stretched all velocities torque of the motion is too small beside that of the weight, as if part of the
+    weight were missing.
+    """
+    clock = WITH_VELOCITIES if recorded_velocity else ""
+    kinds = {(one.family, one.part), (other.family, other.part)}
+    return kinds == {(Family.CLOCK, clock), (Family.WEIGHT, "")}
+
+
 _OF_POSITION = (Family.POSITION_SINE, Family.POSITION_COSINE)
 
 
@@ -295,7 +306,8 @@ def undoing_words(item: Imperfection, size: float, joints: Sequence[str]) -> str
         case Family.TILT:
             return "--find-gravity"
         case Family.CLOCK:
-            return clock_words(size)
+            also = f" and velocity: {{gain: {1.0 + size:.4g}}}" if item.part else ""
+            return f"{clock_words(size)}{also}"
         case _:
             return ""
 

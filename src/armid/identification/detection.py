@@ -35,6 +35,7 @@ from armid.identification.elapsed import several_recordings
 from armid.identification.fault_answers import FaultAnswers, with_deviations
 from armid.identification.faults import Answer, Fault
 from armid.identification.imperfection_rows import RowNoise, reference_of
+from armid.identification.metrics import has_masses
 from armid.identification.mixed_sensors import mixed_faults
 from armid.identification.possible_errors import PossibleErrors
 from armid.identification.scan import LOOKED_AT, FreedRuns, Scanner, usual_rivals
@@ -45,7 +46,14 @@ from armid.identification.tolerances import DEFAULT, ImperfectionTolerances
 from armid.identification.trials import Trials
 from armid.identification.wandering import anew, beyond_choice, by_own_rows, of_position, wanders
 from armid.robot.robot import Robot
-from armid.rows.imperfections import ColumnReference, Family, Imperfection, imperfections
+from armid.rows.imperfections import (
+    AS_DESCRIBED,
+    WITH_VELOCITIES,
+    ColumnReference,
+    Family,
+    Imperfection,
+    imperfections,
+)
 
 _UNEVEN = (Family.DIRECTION_GAIN, Family.TURNING_GAIN, Family.LOAD_GAIN)
 """Gains of a sensor that are not one number; a gain that is one fits most of each of them."""
@@ -119,6 +127,11 @@ def detect(
     effects = torque_source(train).effects
     several = several_recordings(train)
     candidates = tuple(map(tolerances.applied, imperfections(robot, effects, reference, families)))
+    if recorded_velocity:
+        # Velocities that agree with the stamps exclude no clock: a recorder may have made them from positions and these stamps.
+        candidates += tuple(replace(i, part=WITH_VELOCITIES) for i in candidates if i.family is Family.CLOCK)
+    if has_masses(robot):
+        candidates += tuple(replace(i, part=AS_DESCRIBED) for i in candidates if i.family is Family.WEIGHT)
     every = (*candidates, *imperfections(robot, effects, reference, apart))
     if several:
         candidates, every = (*candidates, *anew(candidates)), (*every, *anew(every))

@@ -19,12 +19,12 @@ from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.reversals import classed_information
 from armid.estimation.run import Run, each_run
-from armid.estimation.runs import changed_runs
+from armid.estimation.runs import changed_runs, lengths_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.candidates import DRIFTS, Seen
 from armid.identification.elapsed import places
 from armid.identification.freed_runs import WithoutDrifts, seconds_of
-from armid.identification.imperfection_rows import RowNoise, RowsBeside
+from armid.identification.imperfection_rows import RowNoise, RowsBeside, every_of
 from armid.identification.sensors import Imperfections, Sized, corrected_runs
 from armid.robot.robot import Robot
 from armid.rows.imperfections import STRIBECK_SCALES, ColumnReference, Family, Imperfection, imperfections
@@ -187,6 +187,11 @@ class Scanner:
                 Seen(item=item, size=size, deviation=deviation, taken=taken, spread=float(spread), freedom=blocks - 1.0)
             )
         return seen, energy
+
+    def independent_rows(self, noise: RowNoise) -> float:
+        """How many rows that are looked at tell anything of their own."""
+        looked_at = -(-sum(lengths_of(self.runs)) // every_of(self.runs, LOOKED_AT))
+        return looked_at * len(noise.sigma) / noise.rows_per_sample
 
     @property
     def _blocks(self) -> int:

@@ -3,7 +3,7 @@
     schema: armid.sensors/1
     joints:
       joint1: {gain: 0.02, gain_interval: [0.01, 0.03], delay: 0.001, ..., zero: ..., scale: ..., eccentricity_sine: ...}
-    clock: {value: 0.0, interval: [-0.001, 0.001]}
+    clock: {value: 0.0, interval: [-0.001, 0.001]}      # or clock_with_velocities, where velocities were made from its stamps
 
 Intervals are those of 95 %, left out where they are not known. Sizes are errors of the recording, as in
 `armid.rows.imperfections`: a gain of 0.02 recorded 1.02 times the torque.
@@ -26,7 +26,15 @@ from armid.estimation.estimate import NORMAL_95
 from armid.identification.sensors import Imperfections, Sized
 from armid.logs.recording import Recording
 from armid.robot.robot import Robot
-from armid.rows.imperfections import COSINE, KINDS, SINE, ColumnReference, Family, Imperfection
+from armid.rows.imperfections import (
+    COSINE,
+    KINDS,
+    SINE,
+    WITH_VELOCITIES,
+    ColumnReference,
+    Family,
+    Imperfection,
+)
 
 SCHEMA = "armid.sensors/1"
 _WHAT = "a sensor file, sensors.yaml in the --out of armid identify"
@@ -40,7 +48,9 @@ _OF_JOINTS = {
     (Family.ECCENTRICITY, COSINE): "eccentricity_cosine",
 }
 """What a joint has, family and part, with the words for it; the clock is the recording's."""
-_TOP_KEYS = ("schema", "joints", "clock")
+_CLOCKS = {"": "clock", WITH_VELOCITIES: "clock_with_velocities"}
+"""What a recording has, by part of the clock, with the words for it."""
+_TOP_KEYS = ("schema", "joints", *_CLOCKS.values())
 _JOINT_KEYS = (*_OF_JOINTS.values(), *(f"{word}_interval" for word in _OF_JOINTS.values()))
 _CLOCK_KEYS = ("value", "interval")
 _NOTHING = 0.0, 0.0
@@ -99,9 +109,10 @@ def sensor_text(found: Imperfections) -> str:
         ]
         if parts:
             lines.append(f"  {name}: {{{', '.join(parts)}}}")
-    if (Family.CLOCK, "", None) in sizes:
-        value, deviation = sizes[Family.CLOCK, "", None]
-        lines.append(f"clock: {{value: {value:.6g}{_interval_text('interval', value, deviation)}}}")
+    for part, word in _CLOCKS.items():
+        if (Family.CLOCK, part, None) in sizes:
+            value, deviation = sizes[Family.CLOCK, part, None]
+            lines.append(f"{word}: {{value: {value:.6g}{_interval_text('interval', value, deviation)}}}")
     return "\n".join(lines) + "\n"
 
 
@@ -136,12 +147,13 @@ def read_sensors(path: str | Path, robot: Robot) -> Imperfections:
             size = _size(path, name, given, word, f"{word}_interval")
             if size is not None:
                 sizes.append(_sized(family, robot.joint_names.index(name), size, part))
-    if "clock" in document:
-        clock = _table(path, "clock", document["clock"], _CLOCK_KEYS, "{value: 0.01}")
-        size = _size(path, "clock", clock, *_CLOCK_KEYS)
-        if size is None:
-            raise InputError(path, "clock has no value", "write it as clock: {value: 0.01}")
-        sizes.append(_sized(Family.CLOCK, None, size))
+    for part, word in _CLOCKS.items():
+        if word in document:
+            clock = _table(path, word, document[word], _CLOCK_KEYS, "{value: 0.01}")
+            size = _size(path, word, clock, *_CLOCK_KEYS)
+            if size is None:
+                raise InputError(path, f"{word} has no value", f"write it as {word}: {{value: 0.01}}")
+            sizes.append(_sized(Family.CLOCK, None, size, part))
     return Imperfections(
         joints=robot.joint_names,
         sizes=tuple(sizes),

@@ -21,7 +21,17 @@ from armid.identification.sizes import said, said_within
 from armid.kernels.evaluate import residuals
 from armid.page import Table
 from armid.rows.filtered import FilteredTorqueRows
-from armid.rows.imperfections import COSINE, KINDS, SINE, ColumnReference, Columns, Family, Imperfection, Motion
+from armid.rows.imperfections import (
+    COSINE,
+    KINDS,
+    SINE,
+    WITH_VELOCITIES,
+    ColumnReference,
+    Columns,
+    Family,
+    Imperfection,
+    Motion,
+)
 
 _EXACT = (
     Family.GAIN,
@@ -192,6 +202,13 @@ class Imperfections:
         """Whether undoing them takes the model of `reference`, and not the recording alone."""
         return any(sized.item.family not in _EXACT for sized in self.sizes) or bool(self.before)
 
+    @property
+    def _slower(self) -> tuple[float, float]:
+        """By how much velocities and accelerations are recorded too small, where a clock stamped time too long."""
+        clock, both = (1.0 + self.size(Family.CLOCK, part=part) for part in ("", WITH_VELOCITIES))
+        own = (1.0, clock) if self.reference.recorded_velocity else (clock, clock**2)
+        return own[0] * both, own[1] * both**2
+
     def after(self, earlier: Imperfections | None) -> Imperfections:
         """These, of runs that were freed from earlier ones before."""
         return replace(self, before=earlier if self.before is None else self.before.after(earlier))
@@ -204,8 +221,7 @@ class Imperfections:
             return run
         n = len(self.joints)
         gain, zero, scale = self.gains, self.per_joint(Family.ZERO), self.scales
-        clock = 1.0 + self.size(Family.CLOCK)
-        slower = (1.0, clock) if self.reference.recorded_velocity else (clock, clock**2)
+        slower = self._slower
         inputs = np.array(run.inputs)
         inputs[:, :n] = (inputs[:, :n] - zero) / (1.0 + scale)
         inputs[:, n : 2 * n] *= slower[0] / (1.0 + scale)

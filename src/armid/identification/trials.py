@@ -10,7 +10,16 @@ import numpy as np
 
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import each_run, information_of
-from armid.identification.candidates import SUSPECTED, Seen, against, possible_size, tied, together, within_chance
+from armid.identification.candidates import (
+    SUSPECTED,
+    Seen,
+    against,
+    possible_size,
+    same_to_torque,
+    tied,
+    together,
+    within_chance,
+)
 from armid.identification.described_bodies import scale_faults
 from armid.identification.fault_answers import FaultAnswers
 from armid.identification.faults import Fault
@@ -18,7 +27,7 @@ from armid.identification.freed_runs import Squares
 from armid.identification.imperfection_rows import RowNoise
 from armid.identification.possible_errors import PossibleErrors
 from armid.identification.scan import Scanner
-from armid.identification.sensors import Imperfections, Sized, corrected_runs
+from armid.identification.sensors import DELAYS, Imperfections, Sized, corrected_runs
 from armid.identification.thresholds import FAR_APART, FAULT_REPEATED, ROBUST_CHANCE
 from armid.information.status import EstimationError
 from armid.robot.robot import Robot
@@ -26,6 +35,9 @@ from armid.rows.imperfections import Imperfection
 
 _STEPS = 5
 """Of Gauss-Newton at most."""
+
+_MODEL_STEPS = 30
+"""The same of what takes the model to undo: where half of the weight is missing, every step finds half of what is left."""
 
 _SETTLED = 0.002
 """Share of its size by which a last step may move a fault: below what its interval tells."""
@@ -64,7 +76,9 @@ class Trials:
         """
         size, item = seen.size, seen.item
         energy, trial = inf, record
-        for _ in range(_STEPS):
+        by_model = replace(record, sizes=(Sized(item, size, nan),)).needs_model and item.family not in DELAYS
+        settled = _SETTLED / _MODEL_STEPS if by_model else _SETTLED
+        for _ in range(_MODEL_STEPS if by_model else _STEPS):
             with_it = (*record.sizes, Sized(item, possible_size(item, size), nan))
             try:
                 trial, _ = self.train.fitted(replace(trial, sizes=with_it), drifts)
@@ -72,7 +86,7 @@ class Trials:
                 return None
             scaled = _in_units_of(trial, record, noise)
             (again,), energy = self.train.scan(trial, drifts, (item,), scaled, spreads=False)
-            if not isfinite(again.deviation) or abs(again.size) < _SETTLED * max(abs(size), item.tolerance):
+            if not isfinite(again.deviation) or abs(again.size) < settled * max(abs(size), item.tolerance):
                 break
             size = together(item, possible_size(item, size), again.size)
         return trial, energy
@@ -92,7 +106,8 @@ class Trials:
         """Of trials that explain as much beside the noise of the recording, those that do beside that of sound rows.
 
         A fault makes the residuals of its joint large, and beside these nearly anything explains as much. So what each leaves
-        counts in units of the smallest noise that any of them leaves to a joint.
+        counts in units of the smallest noise that any of them leaves to a joint; where that is less than what even the best
+        leaves, what the best leaves counts as noise.
         """
         if len(near) == 1:
             return list(near)
@@ -108,7 +123,16 @@ class Trials:
             return against(sized) + rest - (last.taken if possible_size(sized.item, size) == size else 0.0)
 
         costs = [cost(trial) for trial in near]
-        return [trial for trial, left in zip(near, costs, strict=True) if within_chance(min(costs), left)]
+        louder = max(min(costs) / self.train.independent_rows(noises[0]), 1.0)
+        costs = [left / louder for left in costs]
+        best = near[int(np.argmin(costs))]
+        recorded = best.reference.recorded_velocity
+
+        def stays(trial: Imperfections, left: float) -> bool:
+            items = trial.sizes[-1].item, best.sizes[-1].item
+            return within_chance(min(costs), left) or same_to_torque(*items, recorded_velocity=recorded)
+
+        return [trial for trial, left in zip(near, costs, strict=True) if stays(trial, left)]
 
     def settled(
         self, trial: Imperfections, drifts: Sequence[Sized], rivals: Sequence[Imperfection] = ()

@@ -158,6 +158,12 @@ SINE, COSINE = "sine", "cosine"
 POSITION_ALONE = "of its position alone"
 """Part of what concerns positions while recorded velocities, of another sensor, are right."""
 
+WITH_VELOCITIES = "with velocities"
+"""Part of a clock whose recorded velocities were made from its stamps."""
+
+AS_DESCRIBED = "as described"
+"""Part of weight that a controller has taken out by the description, and not by the arm."""
+
 EVERY_RECORDING = "in every recording"
 """Part of what changes alike from begin to end in each of several recordings, as where every one begins with a cold arm."""
 

@@ -24,10 +24,12 @@ from armid.kernels.gradients import prediction_jacobian
 from armid.kernels.source import RowSource
 from armid.parameters.effects import Effects, TorqueSide
 from armid.parameters.space import OwnerKind, Parameter, named_parameters
+from armid.robot.described import described_values
 from armid.robot.robot import Robot
 from armid.rows.filtered import FilteredTorqueRows
 from armid.rows.gravity import GravityRows
 from armid.rows.imperfection_families import (
+    AS_DESCRIBED,
     COSINE,
     EVERY_RECORDING,
     KINDS,
@@ -36,6 +38,7 @@ from armid.rows.imperfection_families import (
     SINE,
     STEPS,
     STRIBECK_SCALES,
+    WITH_VELOCITIES,
     ColumnReference,
     Family,
     Imperfection,
@@ -45,6 +48,7 @@ from armid.rows.lengths import LengthColumns, half_way, length_torque
 from armid.rows.presliding import followed
 
 __all__ = [
+    "AS_DESCRIBED",
     "COSINE",
     "EVERY_RECORDING",
     "KINDS",
@@ -53,6 +57,7 @@ __all__ = [
     "SINE",
     "STEPS",
     "STRIBECK_SCALES",
+    "WITH_VELOCITIES",
     "ColumnReference",
     "Columns",
     "Family",
@@ -351,7 +356,10 @@ class Columns:
         return out
 
     def _weight(self, item: Imperfection) -> FloatArray:
-        return -self._holding_torque(self._m.robot)
+        robot, source = self._m.robot, self._m.source
+        if item.part != AS_DESCRIBED:
+            return -self._holding_torque(robot, self._r.standard)
+        return -self._holding_torque(robot, described_values(robot, named_parameters(tuple(source.columns))))
 
     @cached_property
     def _lengths(self) -> LengthColumns:
@@ -373,7 +381,7 @@ class Columns:
         n, x = self._n, self._x
         speed, acceleration = slice(n, 2 * n), slice(2 * n, 3 * n)
         slower = np.einsum("nck,nk->nc", self._jacobian[:, :, acceleration], x[:, acceleration])
-        if self._r.recorded_velocity:
+        if self._r.recorded_velocity and item.part != WITH_VELOCITIES:
             return slower
         return 2.0 * slower + np.einsum("nck,nk->nc", self._jacobian[:, :, speed], x[:, speed])
 
@@ -381,16 +389,16 @@ class Columns:
         return -np.column_stack([self._rate_of_change(column)[:: self._m.every] for column in self.torque.T])
 
     def _tilt(self, item: Imperfection) -> FloatArray:
-        return self._holding_torque(_tilted(self._m.robot, item.part))
+        return self._holding_torque(_tilted(self._m.robot, item.part), self._r.standard)
 
-    def _holding_torque(self, robot: Robot) -> FloatArray:
-        """Of the links, and of the payload where it was carried, under a robot's gravity, shape [n, n_channels].
+    def _holding_torque(self, robot: Robot, standard: FloatArray) -> FloatArray:
+        """Of links with these parameters, and of the payload where it was carried, under a gravity, shape [n, n_channels].
 
         As rows: what the pose alone decides is evaluated once, however many models are asked about along the same motion.
         """
         rows = GravityRows(robot, self._m.effects, loaded=self._m.loaded)
         q = self._x[:, : self._n]
-        return -residuals(rows, q, np.zeros((len(q), self._channels)), self._r.standard)
+        return -residuals(rows, q, np.zeros((len(q), self._channels)), standard)
 
 
 @lru_cache(maxsize=8)
