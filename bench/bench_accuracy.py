@@ -1,7 +1,8 @@
 """How far estimates are from the truth, and whether intervals say so.
 
-`python -m bench accuracy [--quick] [--only coverage|pairs|width]`: coverage of 95 % intervals over simulated logs with friction
-that no linear law has; agreement of independent recordings of the same real arm; the width of smooth friction that was planted.
+`python -m bench accuracy [--quick] [--only coverage|pairs|width|sequential]`: coverage of 95 % intervals over simulated logs
+with friction that no linear law has; agreement of independent recordings of the same real arm; the width of smooth friction that
+was planted; coverage of the sequential estimate with sensors that are a little wrong.
 `--out DIR` keeps every finished log of the coverage there; killed and started again, only what is missing is run.
 """
 
@@ -23,11 +24,12 @@ import numpy as np
 from armid.documents import read_json, write_json
 from armid.estimation.estimate import NORMAL_95
 from bench.planted_loop import ARMS, LAWS, NOISE, WIDTH, Setting, planted_log
+from bench.sequential_sensors import sequential_sensors
 
 if TYPE_CHECKING:
     from armid.identification.result import Result
 
-SECTIONS = ("coverage", "pairs", "width")
+SECTIONS = ("coverage", "pairs", "width", "sequential")
 LINEAR = "viscous,coulomb,offset"
 CONTROLLERS = (1000.0, 2000.0, 4000.0)
 """[Hz]"""
@@ -52,6 +54,8 @@ def main(options: Sequence[str] = ()) -> None:
                 pairs(quick=chosen.quick)
             case "width":
                 width(quick=chosen.quick)
+            case "sequential":
+                sequential_sensors(quick=chosen.quick)
 
 
 def settings() -> tuple[Setting, ...]:

@@ -9,6 +9,7 @@ import pytest
 
 from armid.identification.faults import Answer
 from armid.logs import Channel
+from armid.report.sequential import sequential_page
 from armid.sequential.identify import identify_sequential
 from support.identified import EFFECTS, log
 from test_imperfections import specimen, spoiled
@@ -28,6 +29,10 @@ def test_a_planted_fault_is_named_and_decisive_and_a_clean_recording_has_none(
     if name:
         assert found.faults[name].estimate == pytest.approx(next(iter(fault.values())), rel=0.1)
         assert name in found.summary()
+    # What was not found is said too, and where all of it is listed.
+    assert "--json and the report list everything" in found.summary()
+    assert "excluded beyond these bounds" in found.summary()
+    assert [section.title for section in sequential_page(found).sections].count("What could be wrong") == 1
 
 
 def test_with_a_locked_joint_nothing_is_decided() -> None:
@@ -38,6 +43,7 @@ def test_with_a_locked_joint_nothing_is_decided() -> None:
     still = dict(clean.channels) | {Channel.POSITION: q}
     found = identify_sequential(robot, replace(clean, channels=still, notes=()), effects=EFFECTS)
     assert {f.answer for f in found.faults} == {Answer.UNDECIDABLE}
+    assert "record a motion of all joints at once" in found.summary()
 
 
 @pytest.mark.parametrize(("gain", "decisive"), [(1.0, None), (1.15, False), (1.6, True)])

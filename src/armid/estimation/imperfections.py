@@ -198,11 +198,28 @@ class BlockFactors:
     ) -> FloatArray:
         """What families that were not chosen may do to the base parameters all the same, shape [r, r].
 
-        Not to pay is no proof of absence. By the likelihood of the rows each is there with some probability p (`PRESENT`
-        beforehand, with any factor alike), and if it is there its sizes s are known to s' +- S beside those chosen.
-        Estimated without it, base parameters are off by (G + L) s, see `widening`:
+        Estimated without sizes s that are there, base parameters are off by (G + L) s, see `widening`. With the second moments M
+        of what may be there, see `moments`, their covariance grows by
 
-            sum of p (G + L) (S + s' s'^T) (G + L)^T
+            (G + L) M (G + L)^T
+
+        Args:
+            effects: all families.
+            chosen: those that were, with their factors.
+            linear: L of every imperfection, shape [r, k].
+            resolved: as for `moments`.
+        """
+        beside = self.whole.beside(*self._used(chosen))
+        shift = beside.base_given[:, :-1] + linear
+        return np.asarray(shift @ self.moments(effects, chosen, resolved) @ shift.T)
+
+    def moments(self, effects: Sequence[Effect], chosen: Sequence[tuple[Effect, float]], resolved: float) -> FloatArray:
+        """Second moments of imperfections of families that were not chosen, shape [k, k].
+
+        Not to pay is no proof of absence. By the likelihood of the rows each family is there with some probability p (`PRESENT`
+        beforehand, with any factor alike), and if it is there its sizes s are known to s' +- S beside those chosen:
+
+            M = sum of p (S + s' s'^T)
 
         A family that the rows rule out adds nothing; directions of it that they cannot tell from bodies stay out, as they do for
         those chosen.
@@ -210,12 +227,11 @@ class BlockFactors:
         Args:
             effects: all families.
             chosen: those that were, with their factors.
-            linear: L of every imperfection, shape [r, k].
             resolved: information about a direction, in units of its tolerance, below which it stays out.
         """
         beside = self.whole.beside(*self._used(chosen))
         taken = {effect.family for effect, _ in chosen}
-        out = np.zeros((self.base, self.base))
+        out = np.zeros((len(self.tolerances), len(self.tolerances)))
         for effect in effects:
             if effect.family in taken:
                 continue
@@ -225,10 +241,9 @@ class BlockFactors:
                 PRESENT / (1.0 - PRESENT) / len(factors)
             )
             shares = np.exp(log_odds - np.logaddexp.reduce(np.append(log_odds, 0.0)))
-            shift = beside.base_given[:, effect.columns] + linear[:, effect.columns]
             for share, d in zip(shares, deviations, strict=True):
-                off = shift @ beside.second_moment(effect.columns, d, resolved)
-                out += share * off @ off.T
+                root = beside.second_moment(effect.columns, d, resolved)
+                out[np.ix_(effect.columns, effect.columns)] += share * root @ root.T
         return out
 
     def alone(self, column: int) -> tuple[float, float, float]:

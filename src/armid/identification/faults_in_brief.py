@@ -35,14 +35,19 @@ def _may_be_there(fault: Fault) -> bool:
     return abs(fault.estimate) > max(fault.tolerance, fault.standard_deviation)
 
 
-def brief_tables(faults: Iterable[Fault]) -> tuple[Table, ...]:
-    """What was found; what may be there; what cannot be told, by what would tell it; and the bounds, by kind."""
+def brief_tables(faults: Iterable[Fault], *, whole: str = "--all-faults lists everything") -> tuple[Table, ...]:
+    """What was found; what may be there; what cannot be told, by what would tell it; and the bounds, by kind.
+
+    Args:
+        faults: every one that was looked for.
+        whole: where all of them are listed.
+    """
     asked = tuple(faults)
     joints = _joints_of(asked)
     found, open_ones, bounds = (
         [f for f in asked if f.answer is answer] for answer in (Answer.FOUND, Answer.UNDECIDABLE, Answer.EXCLUDED)
     )
-    title = "what could be wrong with these recordings (--all-faults lists everything)"
+    title = f"what could be wrong with these recordings ({whole})"
     first = (
         replace(faults_table(found), caption=title) if found else Table((), (), caption=f"{title}: nothing was found")
     )

@@ -17,19 +17,20 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.consistency.possible import PossibleBodies
 from armid.estimation.estimate import Estimate
-from armid.estimation.imperfections import RESOLVED, BlockFactors, Effect, left_over
+from armid.estimation.imperfections import BlockFactors, Effect, left_over
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.reversals import classed_information
 from armid.estimation.run import Run, gathered, information_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.imperfection_rows import RowNoise, RowsBeside, every_of, reference_of
+from armid.identification.ordinary_sensors import by_family, kept_ordinary
 from armid.identification.possible_sizes import UNRESOLVED, PossibleSizes, taken_away
 from armid.identification.sensors import FamilyUse, Imperfections, Sized, corrected_runs, motion_of
 from armid.identification.tolerances import ImperfectionTolerances
 from armid.information.information import Information
 from armid.robot.robot import Robot
-from armid.rows.imperfections import KINDS, ColumnReference, Columns, Family, Imperfection, imperfections
+from armid.rows.imperfections import ColumnReference, Columns, Family, Imperfection, imperfections
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -235,15 +236,7 @@ def _beside_shapes(
 
 def _effects(items: Sequence[Imperfection], blocks: BlockFactors) -> list[Effect]:
     """Families as sets of columns; those that bodies can stand in for keep their base tolerance unless the rows decide them."""
-    groups: dict[tuple[Family, float], list[int]] = {}
-    for k, item in enumerate(items):
-        groups.setdefault((item.family, item.scale), []).append(k)
-    out = []
-    for (family, _), columns in groups.items():
-        effect = Effect(family.value, np.array(columns, dtype=np.intp))
-        if KINDS[family].aliases and blocks.resolution(effect) < RESOLVED:
-            effect = replace(effect, largest=1.0)
-        out.append(effect)
+    out = kept_ordinary(by_family(items), blocks)
     late = next((effect for effect in out if effect.family == Family.REVERSAL), None)
     # Friction that turns around late looks like all of a joint's torque coming late, and moves no rotor inertia: where the two
     # explain the same, it is friction. Faults are looked for beside it likewise.

@@ -13,14 +13,12 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.estimate import Estimate
-from armid.estimation.imperfections import Effect
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run
 from armid.identification.imperfection_rows import RowsBeside, reference_of
+from armid.identification.ordinary_sensors import ORDINARY, by_family
 from armid.identification.possible_sizes import UNRESOLVED
 from armid.rows.imperfections import Family, imperfections
-
-_ORDINARY = (Family.GAIN, Family.ZERO, Family.SCALE, Family.DELAY, Family.CLOCK, Family.TILT)
 
 
 def sensor_covariance(rest: Sequence[Run], load: Estimate, together: FloatArray, *, gains_known: bool) -> FloatArray:
@@ -34,10 +32,8 @@ def sensor_covariance(rest: Sequence[Run], load: Estimate, together: FloatArray,
     """
     source = torque_source(rest)
     reference = reference_of(rest, together, recorded_velocity=False)
-    families = [family for family in _ORDINARY if not (gains_known and family is Family.GAIN)]
+    families = [family for family in ORDINARY if not (gains_known and family is Family.GAIN)]
     items = imperfections(source.robot, source.effects, reference, families)
-    own = np.array([families.index(item.family) for item in items])
-    effects = [Effect(family.value, np.flatnonzero(own == k)) for k, family in enumerate(families) if np.any(own == k)]
     rows = RowsBeside(rest, load.base, items)
     blocks = rows.blocks(reference, rows.noise(load), folds=1)
-    return blocks.hidden(effects, (), np.zeros((len(load.base), len(items))), UNRESOLVED)
+    return blocks.hidden(by_family(items), (), np.zeros((len(load.base), len(items))), UNRESOLVED)

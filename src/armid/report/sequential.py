@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from armid.identification.faults import faults_table
 from armid.page import Figure, Report, Section
 from armid.report.judged import judged_page
 from armid.report.plots import BLUE, ORANGE, axes, short
@@ -9,13 +10,15 @@ from armid.sequential.sequential import Sequential, changes_table, parameters_ta
 
 
 def sequential_page(found: Sequential) -> Report:
-    """Stages, base parameters, and what no torque notices."""
+    """Stages, base parameters, what no torque notices, and what could be wrong with the recordings."""
     sections = [
         Section("stages", "Stages", (stages_table(found.stages), _stages_figure(found))),
         Section("parameters", "Base parameters", (parameters_table(found), _parameters_figure(found))),
     ]
     if found.invisible_changes:
         sections.append(Section("invisible", "What no torque notices", (changes_table(found),)))
+    if found.faults:
+        sections.append(Section("faults", "What could be wrong", (faults_table(found.faults),)))
     subtitle = f"{len(found.estimate)} base parameters from {len(found.stages)} stages, {found.structure} structure"
     return judged_page(found, f"{found.robot.name}: one link after the other", subtitle, *sections)
 

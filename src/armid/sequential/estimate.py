@@ -14,27 +14,22 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from armid.arrays import FloatArray, read_only, samples
-from armid.errors import InputError, ShapeError, UnknownNameError
+from armid.arrays import FloatArray, read_only
+from armid.errors import InputError, ShapeError
 from armid.estimation.estimate import Estimate, units_of
 from armid.identifiability.base import BaseParameters, Category
 from armid.identifiability.rank import STRUCTURAL_TOLERANCE
-from armid.information.accumulate import accumulate
 from armid.information.information import ChannelInformation, triangular
 from armid.information.solve import solve_factor
-from armid.information.status import EstimationError, Status
-from armid.kernels.evaluate import evaluate_rows
 from armid.notes import Note, Severity
 from armid.rows.torque import TorqueRows
 from armid.sequential.pairing import Pairing
-from armid.sequential.stages import RowFilter, Stage
+from armid.sequential.rows import stage_rows
+from armid.sequential.stages import Stage
 
 _EXCITED = 1e-7
 """Smallest over largest singular value of a stage's column-scaled rows along a direction that counts as seen: with
 torque good to six digits a weaker one would be noise."""
-
-_PIECE = 8192
-"""Samples whose rows of all joints are in memory at a time."""
 
 _OUTSIDE = 1e-6
 """Of a base parameter: a smaller part outside the known directions is round-off."""
@@ -73,6 +68,11 @@ class StageOutcome:
     def contradiction(self) -> float:
         """The same as a fraction of the torque; zero within the noise of the stage."""
         return self.contradicted / self.size if self.contradicted > self.sigma else 0.0
+
+    @property
+    def unit(self) -> float:
+        """[N m or N] In which its rows are weighed."""
+        return _unit_of(self.sigma, self.size)
 
     @property
     def relative_error(self) -> float:
@@ -204,11 +204,12 @@ class TipToBase:
                 new = self._extended(R * unit, V)
                 found, V = len(new), np.vstack([V, new])
                 sigma = self._own_noise(R * unit, channel)
-                seen.append(np.column_stack([R * unit, channel.z - R @ first]) / max(sigma, _floor_of(channel)))
+                weight = 1.0 / _unit_of(sigma, _torque_size(channel))
+                seen.append(np.column_stack([R * unit, channel.z - R @ first]) * weight)
                 amounts, C = _combined(seen, V)
                 values = first + unit * (amounts @ V)
                 if stage.pairing is not None:
-                    share = unit * rate / max(sigma, _floor_of(channel)) ** 2
+                    share = unit * rate * weight**2
                     late[stage.pairing] = late.get(stage.pairing, np.zeros(p)) + share
             outcomes.append(_outcome(source, stage, channel, V, found, sigma))
         if not self.hold:
@@ -294,7 +295,7 @@ def _held_against(outcome: StageOutcome, rows: FloatArray, V: FloatArray, amount
     own, *_ = np.linalg.lstsq(rows[:, :-1], rows[:, -1], rcond=None)
     least = float(np.linalg.norm(rows[:, -1] - rows[:, :-1] @ own))
     more = sqrt(max(left**2 - least**2, 0.0) / max(outcome.rows, 1))
-    return replace(outcome, contradicted=more * max(outcome.sigma, _ROUND_OFF * outcome.size))
+    return replace(outcome, contradicted=more * outcome.unit)
 
 
 def _combined(rows: Sequence[FloatArray], V: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -334,39 +335,18 @@ def _torque_size(channel: ChannelInformation) -> float:
     return float(np.sqrt(np.sum(channel.factor[:, -1] ** 2) / max(channel.count, 1.0)))
 
 
-def _floor_of(channel: ChannelInformation) -> float:
-    """[N m or N] The noise that double precision leaves in a stage's torque; one for a torque that is zero."""
-    return _ROUND_OFF * _torque_size(channel) or 1.0
+def _unit_of(sigma: float, size: float) -> float:
+    """[N m or N] In which rows are weighed: their noise, or what double precision leaves; one for a torque that is zero."""
+    return max(sigma, _ROUND_OFF * size) or 1.0
 
 
 def _rows_of(source: TorqueRows, stage: Stage) -> tuple[ChannelInformation, FloatArray]:
     """The rows of the stage's joint, and A^T d(tau)/dt [shape p], zero for rows that are used as they are."""
-    if stage.joint not in source.channels:
-        raise UnknownNameError("joint", stage.joint, source.channels)
-    inputs = samples("inputs", stage.inputs, len(source.inputs))
-    if stage.filter is None:
-        information = accumulate(source, inputs, np.tile(stage.torque[:, np.newaxis], len(source.channels)))
-        channel, rate = information.channel(stage.joint), np.zeros(len(source.columns))
-    else:
-        channel, rate = _filtered_channel(source, inputs, stage, stage.filter)
-    if channel.count < 1:
-        raise EstimationError(Status.TOO_FEW_ROWS, f"stage {stage.joint}")
-    return channel, rate
-
-
-def _filtered_channel(
-    source: TorqueRows, inputs: FloatArray, stage: Stage, filter: RowFilter
-) -> tuple[ChannelInformation, FloatArray]:
-    """The factor of the stage's rows after the filter that its torque passes too, and A^T d(tau)/dt."""
-    k = source.channels.index(stage.joint)
-    velocity = inputs[:, source.robot.n_joints + k]
-    # In pieces: of every sample's rows only those of one joint are kept.
-    pieces = [evaluate_rows(source, inputs[i : i + _PIECE])[:, k] for i in range(0, len(inputs), _PIECE)]
-    sides = np.column_stack([stage.torque, filter.rate_of_change(stage.torque)])
-    rows, filtered, count = filter.apply(np.concatenate(pieces), sides, velocity)
+    rate = np.zeros_like(stage.torque) if stage.filter is None else stage.filter.rate_of_change(stage.torque)
+    rows, sides, count = stage_rows(source, stage, np.column_stack([stage.torque, rate]))
     columns = np.flatnonzero(rows.any(axis=0))
-    factor = triangular(np.column_stack([rows[:, columns], filtered[:, 0]]))
-    return ChannelInformation(stage.joint, columns, factor, count), rows.T @ filtered[:, 1]
+    factor = triangular(np.column_stack([rows[:, columns], sides[:, 0]]))
+    return ChannelInformation(stage.joint, columns, factor, count), rows.T @ sides[:, 1]
 
 
 def _residual_sigma(e: FloatArray, channel: ChannelInformation, found: int) -> float:

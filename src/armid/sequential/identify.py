@@ -19,6 +19,7 @@ from armid.rows.imperfections import Family
 from armid.rows.torque import TorqueRows
 from armid.sequential.estimate import TipToBase
 from armid.sequential.faults import stage_faults
+from armid.sequential.sensors import beside_sensors
 from armid.sequential.sequential import Sequential, sequential_checks
 from armid.sequential.stages import ErrorStructure, Stage, Staging, stages_of_log
 from armid.sequential.start import locks_of, starting_values
@@ -110,6 +111,9 @@ def identify_sequential(
         stages += stages_of_log(log, arm, replace(settings, locked=names))
     stages.sort(key=lambda stage: -arm.joint_index(stage.joint))
     found = TipToBase(hold=hold).fit(source, stages, start=values)
+    if settings.structure is ErrorStructure.INPUT:
+        measured = as_recorded or settings.velocity is VelocitySource.MEASURED
+        found = beside_sensors(found, source, stages, recorded_velocity=measured, hold=hold)
     estimate = found.over(structural_base(source), source.space.units)
     faults = stage_faults(arm, read, stages, settings)
     return Sequential(

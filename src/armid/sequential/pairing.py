@@ -88,10 +88,10 @@ def pairing_of(log: Log, robot: Robot, data: Samples, channel: Channel, *, locke
     found = torque_lag(probe(log, robot, channel, _without_motion(data, locked)))
     if found is None:
         return None
-    return Pairing(log=log.name, seconds=found.seconds, deviation=found.deviation, step=_step(log))
+    return Pairing(log=log.name, seconds=found.seconds, deviation=found.deviation, step=step_of(log))
 
 
-def _step(log: Log) -> float:
+def step_of(log: Log) -> float:
     """[s] Between two rows of the recording, as a rule."""
     steps = np.diff(log.time)
     return float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0

@@ -14,7 +14,8 @@ from armid.estimation.estimate import Estimate
 from armid.estimation.friction_sign import friction_sign
 from armid.estimation.imperfections import FACTORS
 from armid.identifiability.base import BaseParameters, Category
-from armid.identification.faults import Answer, Fault, faults_table
+from armid.identification.faults import Fault
+from armid.identification.faults_in_brief import brief_tables
 from armid.notes import Note
 from armid.outcome import Check, Listing, Outcome, Provenance
 from armid.page import Table
@@ -43,7 +44,8 @@ class SequentialParameter:
         name: of the standard parameter that leads it.
         unit: SI.
         value: of the combination.
-        standard_deviation: propagated through the stages; infinite when no stage determined it.
+        standard_deviation: of noise and of what ordinary sensors may have done, propagated through the stages; infinite when no
+            stage determined it.
         terms: standard parameter -> coefficient.
     """
 
@@ -60,7 +62,7 @@ class Sequential(Outcome):
 
     Args:
         robot: the arm.
-        estimate: base parameters with the covariance that error propagation through the stages gives.
+        estimate: base parameters with the covariance that error propagation through the stages gives, beside ordinary sensors.
         found: what the stages found, over the standard parameters.
         structure: measured or commanded motion.
         faults: what could be wrong with the recordings, each with its answer; looked for where all joints move.
@@ -154,9 +156,8 @@ class Sequential(Outcome):
         )
 
     def _tables(self) -> tuple[Table, ...]:
-        found = [fault for fault in self.faults if fault.answer is Answer.FOUND]
-        wrong = (faults_table(found),) if found else ()
-        return stages_table(self.stages), *wrong, parameters_table(self), changes_table(self)
+        wrong = brief_tables(self.faults, whole="--json and the report list everything") if self.faults else ()
+        return stages_table(self.stages), parameters_table(self), changes_table(self), *wrong
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes `sequential.json`."""

@@ -19,7 +19,7 @@ from armid.logs.log import Channel, Log, matched
 from armid.logs.samples import Samples, Segment
 from armid.parameters.effects import Effects, TorqueSide
 from armid.robot.robot import Robot
-from armid.sequential.pairing import Pairing, pairing_of
+from armid.sequential.pairing import Pairing, pairing_of, step_of
 
 _LOCKED_TRAVEL = 1e-3
 """[rad or m] A joint on its brake moves less than this: the give of a brake and the noise of an encoder together."""
@@ -119,6 +119,7 @@ class Stage:
         locked: names of joints that stood still.
         filter: for rows and torque alike; None when they are used as they are.
         pairing: of torque and motion, when it was measured.
+        rate: samples per second of rows that are used as they are [Hz].
     """
 
     joint: str
@@ -127,10 +128,18 @@ class Stage:
     locked: tuple[str, ...] = ()
     filter: RowFilter | None = None
     pairing: Pairing | None = None
+    rate: float = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", read_only(self.inputs))
         object.__setattr__(self, "torque", read_only(self.torque))
+
+    @property
+    def stretches(self) -> tuple[tuple[int, int, float], ...]:
+        """Start, stop and rate [Hz] of every stretch of uniform sampling."""
+        if self.filter is None:
+            return ((0, len(self.torque), self.rate),)
+        return tuple((segment.start, segment.stop, segment.rate) for segment in self.filter.segments)
 
 
 def moving_stages(robot: Robot, inputs: npt.ArrayLike, torque: npt.ArrayLike) -> tuple[Stage, ...]:
@@ -229,6 +238,7 @@ def stages_of_log(log: Log, robot: Robot, settings: Staging | None = None) -> tu
             locked=robot.joint_names[:first],
             filter=filter,
             pairing=pairing,
+            rate=1.0 / (step_of(log) or 1.0),
         )
         for j in joints
     )
