@@ -162,4 +162,4 @@ def test_a_gain_that_changes_is_not_excused_like_one_that_the_model_undoes(
     item = Imperfection(family=family, joint=0, unit="1", tolerance=0.05)
     seen = Seen(item=item, size=size, deviation=0.01, taken=1.0)
     answers = FaultAnswers(robot=load_robot("panda"), channels=("elbow",), delay=0.0, looked_at=100)
-    assert answers.found(seen, explains=0.5).large is decisive
+    assert answers.large(seen) is decisive

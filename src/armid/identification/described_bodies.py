@@ -30,6 +30,7 @@ from armid.identification.thresholds import (
     FAULT_EXCLUDED,
     IMPLAUSIBLE,
     PAYLOAD_SHARE,
+    ROBUST_CHANCE,
 )
 from armid.logs.health.thresholds import UNIT_DOUBT, UNIT_WRONG
 from armid.parameters.inertial import InertialIndex
@@ -37,6 +38,8 @@ from armid.robot.described import described_values
 from armid.robot.robot import Robot
 from armid.rows.imperfections import KINDS, Family
 
+COMMON_GAIN = "common gain"
+"""Kind of a gain that all torques have in common."""
 _WEIGHED = "carry a weighed payload in a second recording (--payload both)"
 _NAMED = "record with and without it (--payload both), or name it in the mapping (conditions: {payload: 1.5})"
 _MISSING = "a tool of the description is not mounted, or its last bodies are lighter than described"
@@ -45,6 +48,18 @@ _FRICTION = Fault(
     experiment="friction that the controller takes out of its torque is missing in the model: switch it off, or ask its manual",
 )
 """What a torque does not hold, no recording of it shows."""
+_COMPUTED = Fault(
+    kind="computed torque",
+    answer=Answer.FOUND,
+    words="bodies are the description's own to 1 %, which no built arm's are: a controller's model or a simulator computed this "
+    "torque; record what a sensor or a drive measures",
+)
+"""Torque of the description's own bodies: it says nothing of an arm, and is right about a simulated one."""
+_OWN_SHARE = 0.01
+"""By which bodies may be off that are the description's own."""
+_FEWEST = 4
+"""Directions in which bodies would show to be off: of masses that are known to 20 % so many are as described by chance on one arm
+in 100,000."""
 _FIRST = (InertialIndex.MASS, InertialIndex.MX, InertialIndex.MY, InertialIndex.MZ)
 _DIAGONAL = (InertialIndex.IXX, InertialIndex.IYY, InertialIndex.IZZ)
 _FLAT = 1e6
@@ -79,7 +94,7 @@ def undecided_scale(*, gains_known: bool) -> tuple[Fault, ...]:
         gains_known: whether a weighed payload has set the scale of the torque.
     """
     payload = Fault(kind="payload", unit="kg", experiment=_NAMED)
-    gain = Fault(kind="common gain", unit="1", tolerance=KINDS[Family.GAIN].tolerance, experiment=_WEIGHED)
+    gain = Fault(kind=COMMON_GAIN, unit="1", tolerance=KINDS[Family.GAIN].tolerance, experiment=_WEIGHED)
     return (payload, _FRICTION) if gains_known else (gain, payload, _FRICTION)
 
 
@@ -116,12 +131,17 @@ def scale_faults(
         [link.inertial[InertialIndex.MASS] if link.inertial is not None else 0.0 for link in robot.links[1:]]
     )
     carried = any(body.link is None for body in bodies)
-    found = None if carried or np.any(masses <= 0.0) else _Comparison(robot, estimate, bodies, rows_per_sample).solved()
+    if carried or np.any(masses <= 0.0):
+        return undecided_scale(gains_known=gains_known)
+    comparison = _Comparison(robot, estimate, bodies, rows_per_sample)
+    if comparison.own:
+        return _COMPUTED, *undecided_scale(gains_known=gains_known)
+    found = comparison.solved()
     if found is None:
         return undecided_scale(gains_known=gains_known)
     tolerance = PAYLOAD_SHARE.value * float(masses.sum())
     payload = payload_faults(tolerance, *found[1])
-    gain = _answered("common gain", "1", KINDS[Family.GAIN].tolerance, *found[0], experiment=_WEIGHED)
+    gain = _answered(COMMON_GAIN, "1", KINDS[Family.GAIN].tolerance, *found[0], experiment=_WEIGHED)
     gain = replace(gain, large=in_newtons and _other_unit(gain))
     return (*payload, _FRICTION) if gains_known else (gain, *payload, _FRICTION)
 
@@ -184,12 +204,37 @@ class _Comparison:
                 return (gain, deviation), self._fitted(X[:, seen], y, share * errors, _ORDINARY_GAIN).of(1)
         return None
 
-    def _fitted(self, X: FloatArray, y: FloatArray, errors: FloatArray, gain: float) -> _Sizes:
-        """Sizes of the columns, of which the first is believed to be no larger than `gain`."""
+    @property
+    def own(self) -> bool:
+        """Whether the bodies are the description's own, in enough directions in which they could have shown not to be."""
+        base = self.estimate.base
+        first = [body.columns[k] for body in self.bodies for k in _FIRST]
+        described = np.zeros(len(base.parameters))
+        described[first] = described_values(self.robot, base.standard)[first]
+        P = base.projection
+        others = P[:, [k for k in range(len(base.parameters)) if k not in set(first)]]
+        errors = P @ self._errors(described)
+        whitened = self._whitened(
+            np.column_stack([errors, self.estimate.values - P @ described, others]), _OWN_SHARE * errors
+        )
+        k = errors.shape[1]
+        U, s, _ = np.linalg.svd(whitened[:, k + 1 :], full_matrices=True)
+        unseen = U[:, int(np.count_nonzero(s > 1e-9 * s.max(initial=0.0))) :]
+        left = unseen.T @ whitened[:, : k + 1]
+        shown = np.linalg.svd(DESCRIBED_SHARE.value * left[:, :k], compute_uv=False)
+        most = len(left) + ROBUST_CHANCE.value * np.sqrt(2.0 * len(left))
+        return bool(np.count_nonzero(shown > FAR_APART.value) >= _FEWEST and np.sum(left[:, k] ** 2) < most)
+
+    def _whitened(self, rows: FloatArray, errors: FloatArray) -> FloatArray:
+        """Rows over the base parameters in units of what noise and these errors of the description make, shape as they are."""
         V = self.rows_per_sample * self.estimate.covariance + errors @ errors.T
         scale = 1.0 / np.sqrt(np.maximum(np.diag(V), 1e-300))
         L = np.linalg.cholesky(V * np.outer(scale, scale) + 1e-12 * np.eye(len(V)))
-        rows = np.linalg.solve(L, scale[:, np.newaxis] * np.column_stack([X, y]))
+        return np.asarray(np.linalg.solve(L, scale[:, np.newaxis] * rows))
+
+    def _fitted(self, X: FloatArray, y: FloatArray, errors: FloatArray, gain: float) -> _Sizes:
+        """Sizes of the columns, of which the first is believed to be no larger than `gain`."""
+        rows = self._whitened(np.column_stack([X, y]), errors)
         rows = np.vstack([rows, np.eye(1, rows.shape[1]) / gain])
         A, b = rows[:, :-1], rows[:, -1]
         norms = np.linalg.norm(A, axis=0)

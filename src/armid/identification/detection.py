@@ -31,6 +31,7 @@ from armid.identification.candidates import (
     within_chance,
     worth_undoing,
 )
+from armid.identification.described_bodies import COMMON_GAIN
 from armid.identification.elapsed import several_recordings
 from armid.identification.fault_answers import FaultAnswers, with_deviations
 from armid.identification.faults import Answer, Fault
@@ -268,7 +269,7 @@ class _Search:
             course.refused.update(seen.item for seen in tried)
             return
         trial, as_good = self.trials.likeliest(course.energy, course.drifts, refined)
-        trial, quiet, own = self.trials.settled(trial, course.drifts)
+        trial, _, own = self.trials.settled(trial, course.drifts)
         item, size = trial.sizes[-1].item, trial.sizes[-1].value
         after = self.trials.held_out_error(trial)
         change = float(np.exp(after - course.held_out_error)) - 1.0
@@ -277,7 +278,11 @@ class _Search:
         if not (pays and own.whole(size).certain) or self.trials.contradicted(trial, own.whole(size)):
             course.refused.add(item)
             return
-        course.record, course.noise, course.held_out_error = trial, quiet, after
+        course.record, course.noise = self.trials.train.fitted(
+            self.trials.together(trial, course.drifts), course.drifts
+        )
+        course.held_out_error = self.trials.held_out_error(course.record)
+        size = course.record.sizes[-1].value
         if item not in course.candidates:
             course.candidates = (*course.candidates, item)
         self._look_again(course)
@@ -309,8 +314,29 @@ class _Search:
         seen, _ = self.trials.train.scan(course.record, course.drifts, open_, course.noise, spreads=False)
         return [s for s in seen if not within_chance(-s.taken, -alone[s.item.joint].taken)]
 
+    def _said_again(self, course: _Course) -> None:
+        """What was found first with its size beside what was found later; what is ordinary then is not named."""
+        for sized in course.record.sizes[:-1]:
+            fault = course.found.get(sized.item)
+            if fault is None:
+                continue
+            own = next(seen for seen in course.seen if seen.item == sized.item).whole(sized.value)
+            if abs(sized.value) <= sized.item.tolerance or not own.certain:
+                del course.found[sized.item]
+                course.unnamed[sized.item] = sized.value
+                continue
+            again = self.trials.answers.found(
+                own,
+                explains=fault.explains,
+                change=fault.held_out_change,
+                large=self.trials.answers.large(own) or (fault.large and self.trials.answers.beyond(own)),
+            )
+            doubted = again.large and (fault.large or not fault.rivals)
+            course.found[sized.item] = replace(again, rivals=fault.rivals, large=doubted)
+
     def _ended(self, course: _Course) -> Detection:
         """Answers for everything, that was found or not."""
+        self._said_again(course)
         left = [seen for seen in course.seen if seen.item not in course.found]
         told = [seen.whole(course.unnamed[seen.item]) if seen.item in course.unnamed else seen for seen in left]
         bound = [by_own_rows(seen, course.noise) if seen.item.family in CHANGES else seen for seen in told]
@@ -325,7 +351,7 @@ class _Search:
         another = any(item.family is Family.LENGTH for item in course.found)
         unnamed = {*course.unnamed, *(item for item in course.found if item.family is Family.PLAY)}
         named = () if another else tuple(s for s in course.record.sizes if s.item not in unnamed)
-        certain = tuple(s for s in named if s.item not in course.doubtful)
+        certain = tuple(s for s in named if s.item not in course.doubtful and s.item.family is not Family.TILT)
         mixed = mixed_faults(
             self.trials,
             course.record,
@@ -336,10 +362,17 @@ class _Search:
             share=self._share,
         )
         return Detection(
-            faults=(*course.found.values(), *rest, *mixed, *self.trials.scale(course.record, course.drifts)),
+            faults=(*course.found.values(), *rest, *mixed, *self._scale(course)),
             undone=replace(course.record, sizes=with_deviations(certain, course.found)) if certain else None,
             named=replace(course.record, sizes=named) if named else None,
         )
+
+    def _scale(self, course: _Course) -> tuple[Fault, ...]:
+        """Common gain and payload. Bodies that are all too heavy or too light alike deny a clock, or weight, that was undone."""
+        faults = self.trials.scale(course.record, course.drifts)
+        if not any(item.family in (Family.CLOCK, Family.WEIGHT) for item in course.found):
+            return faults
+        return tuple(replace(f, large=f.large or (f.kind == COMMON_GAIN and f.answer is Answer.FOUND)) for f in faults)
 
     @cached_property
     def _share(self) -> float:

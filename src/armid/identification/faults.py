@@ -35,7 +35,7 @@ _WHOLE_TORQUE = 20.0
 """The same in tolerances, of what is in units of torque or of inertia: their tolerance is a twentieth of the joint's torque."""
 
 
-_HINTED = ("position torque", "payload", "missing load", "common gain", "friction compensated")
+_HINTED = ("position torque", "payload", "missing load", "common gain", "computed torque", "friction compensated")
 """Kinds whose words say what it may be, or what would tell: they stand in no file."""
 
 _NEVER_NEGATIVE = (Family.PLAY.value, Family.HYSTERESIS.value)
@@ -52,12 +52,12 @@ _CORRECTABLE = frozenset(
         Family.SCALE,
         Family.GEAR_RATIO,
         Family.CLOCK,
-        Family.TILT,
         Family.WEIGHT,
         Family.ECCENTRICITY,
     )
 )
-"""Families that `--correct` undoes. Drifts are another in the next recording; play and what mixes sensors nothing undoes."""
+"""Families that `--correct` undoes. Drifts are another in the next recording; play and what mixes sensors nothing undoes. A
+tilted base shows bodies that a level one does not: `--find-gravity` estimates these, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

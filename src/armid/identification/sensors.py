@@ -280,7 +280,10 @@ class Imperfections:
         for s in beside:
             if s.item.family is Family.LENGTH:
                 torque += columns.of_length(s.item, s.value)
-        kept = [s for s in beside if s.item.family is not Family.LENGTH]
+        tilts = [s for s in beside if s.item.family is Family.TILT]
+        if tilts:
+            torque += _of_tilt(columns, tilts)
+        kept = [s for s in beside if s.item.family not in (Family.LENGTH, Family.TILT)]
         # A few at a time: all columns of a long piece are forty megabytes.
         for few in (kept[k : k + 8] for k in range(0, len(kept), 8)):
             torque += columns.of([s.item for s in few]) @ np.array([s.value for s in few])
@@ -358,6 +361,19 @@ class Imperfections:
             before=None if before is None else Imperfections.from_dict(before),
             moves=bool(values.get("moves", False)),
         )
+
+
+def _of_tilt(columns: Columns, tilts: Sequence[Sized]) -> FloatArray:
+    """Torque of a base tilted about two axes across gravity, shape [n_samples, n_channels].
+
+    Turned by an angle about an axis k across it, gravity becomes g + sin(angle) k x g - (1 - cos(angle)) g.
+    """
+    along = columns.of([s.item for s in tilts]) @ np.array([s.value for s in tilts])
+    angle = float(np.linalg.norm([s.value for s in tilts]))
+    if angle == 0.0:
+        return along
+    weight = Imperfection(family=Family.WEIGHT, joint=None, unit="1", tolerance=KINDS[Family.WEIGHT].tolerance)
+    return np.asarray(np.sin(angle) / angle * along + (1.0 - np.cos(angle)) * columns.of([weight])[:, :, 0])
 
 
 def _said(sized: Sized, joints: Sequence[str]) -> str:

@@ -152,6 +152,22 @@ class Trials:
             trial = replace(trial, sizes=(*trial.sizes[:-1], Sized(item, better, nan)))
         return trial, noise, left
 
+    def together(self, trial: Imperfections, drifts: Sequence[Sized]) -> Imperfections:
+        """The trial with all of its sizes settled beside each other: what was found first was found beside the others' errors."""
+        if len(trial.sizes) < 2:
+            return trial
+        items = [sized.item for sized in trial.sizes]
+        for _ in range(_MODEL_STEPS):
+            trial, noise = self.train.fitted(trial, drifts)
+            left, _ = self.train.scan(trial, drifts, items, noise, spreads=False)
+            off = [abs(s.size) / s.deviation if 0.0 < s.deviation < inf else 0.0 for s in left]
+            k = int(np.argmax(off))
+            if off[k] < _WITHIN:
+                break
+            size = possible_size(items[k], together(items[k], trial.sizes[k].value, left[k].size))
+            trial = replace(trial, sizes=(*trial.sizes[:k], Sized(items[k], size, nan), *trial.sizes[k + 1 :]))
+        return trial
+
     def contradicted(self, trial: Imperfections, seen: Seen, rivals: Sequence[Imperfection] = ()) -> bool:
         """Whether the held-out motion denies the last size of a trial, or possible bodies do not bear out a decisive one."""
         return self._denied(trial, rivals) or (self.answers.beyond(seen) and not self.possible.bear_out(trial))
