@@ -57,6 +57,7 @@ __all__ = [
     "drift_curve",
     "imperfections",
     "level_axes",
+    "tilted",
 ]
 
 
@@ -369,7 +370,7 @@ class Columns:
         return -np.column_stack([self._rate_of_change(column)[:: self._m.every] for column in self.torque.T])
 
     def _tilt(self, item: Imperfection) -> FloatArray:
-        return self._holding_torque(_tilted(self._m.robot, item.part))
+        return self._holding_torque(tilted(self._m.robot, item.part))
 
     def _holding_torque(self, robot: Robot) -> FloatArray:
         """Of the links, and of the payload where it was carried, under a robot's gravity, shape [n, n_channels].
@@ -382,7 +383,7 @@ class Columns:
 
 
 @lru_cache(maxsize=8)
-def _tilted(robot: Robot, part: str) -> Robot:
+def tilted(robot: Robot, part: str) -> Robot:
     """The arm under the change of its gravity per unit of tilt; one object, so that its rows are recorded once."""
     axis = level_axes(robot.gravity)[0 if part == "first" else 1]
     return robot.with_gravity(np.cross(axis, robot.gravity))
