@@ -4,7 +4,8 @@
 
 Prints microseconds of CPU per sample, everything included: rows, innovations, forgetting, factor update, solution, watch; and the
 longest sample: information is exchanged four times a second (time constant 10 s), in parts spread over samples; and what the
-watch of torque sensors adds to every sample of an estimator that starts from a result.
+watch of sensors, friction and load adds to every sample of an estimator that starts from a result: on the average, ten times a
+second when a block of samples is measured, and once a second when it says what has drifted.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ import numpy as np
 from armid.estimation.recursive.estimator import ChangeDetection, RecursiveEstimator
 from armid.estimation.recursive.forgetting import BLOCKS, Forgetting
 from armid.identifiability.structure import structural_base
-from armid.online.sensors import SensorWatch
+from armid.online.watch import DriftWatch
 from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
+from support.drifting import identified
+
+RATE = 1000.0
+"""[Hz]"""
 
 BUDGET = 20.0
 """[us] What one update may take."""
@@ -35,7 +40,7 @@ def main() -> None:
     print(f"{robot.name}, {len(base)} base parameters, 7 rows per sample; budget {BUDGET:g} us")
     for label, forgetting in (("without forgetting", Forgetting()), ("with forgetting", Forgetting(10.0))):
         estimator = RecursiveEstimator(
-            source, base, sigma, rate=1000.0, forgetting=forgetting, detection=ChangeDetection()
+            source, base, sigma, rate=RATE, forgetting=forgetting, detection=ChangeDetection()
         )
         estimator.update(x[0], y[0])
         best = np.inf
@@ -45,30 +50,28 @@ def main() -> None:
                 estimator.update(row, tau)
             best = min(best, (process_time() - start) / len(x))
         print(f"  {label:20s} {1e6 * best:6.1f} us   ({1e6 * best / BUDGET:.2f} of the budget)")
-    worst, watch = worst_sample(estimator, x, y), sensor_watch(estimator, x, y)
+    worst = worst_sample(estimator, x, y)
+    mean, block, look = drift_watch(x, y)
     print(f"  {'worst sample':20s} {1e6 * worst:6.1f} us")
-    print(f"  {'watch of sensors':20s} {1e6 * watch:6.1f} us   (worst sample with it {1e6 * (worst + watch):.1f} us)")
+    print(f"  {'watch, mean':20s} {1e6 * mean:6.1f} us")
+    print(f"  {'watch, full block':20s} {1e6 * block:6.1f} us")
+    print(f"  {'watch, look':20s} {1e6 * look:6.1f} us   (worst sample with it {1e6 * (worst + look):.1f} us)")
 
 
-def sensor_watch(estimator: RecursiveEstimator, x: np.ndarray, y: np.ndarray) -> float:
-    """[s] What following gain and offset of every torque sensor costs per sample: the shortest of ten rounds."""
-    m = len(estimator.source.channels)
-    watch = SensorWatch(
-        estimator.source,
-        estimator.base,
-        np.ones(len(estimator.base)),
-        np.ones(m),
-        rate=estimator.rate,
-        gains=np.zeros(m),
-    )
-    watch.update(x[0], y[0], None)
-    rounds = []
-    for _ in range(10):
+def drift_watch(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
+    """[s] What watching an identified arm costs: on the average, where a block is full, and at most; the shortest of eight."""
+    _, known = identified("iiwa14", 0, 0.05)
+    watch = DriftWatch(known, TorqueRows(known.robot, known.effects), np.ones(7), rate=RATE)
+    seconds, samples = 8, round(RATE)
+    times = np.empty(seconds * samples)
+    for k in range(-samples, len(times)):
         start = process_time()
-        for row, tau in zip(x, y, strict=True):
-            watch.update(row, tau, None)
-        rounds.append((process_time() - start) / len(x))
-    return min(rounds)
+        watch.update(x[k % len(x)], y[k % len(y)], None)
+        if k >= 0:
+            times[k] = process_time() - start
+    least = times.reshape(seconds, samples).min(axis=0)
+    full = least[samples // 10 - 1 :: samples // 10]
+    return float(times.mean()), float(np.median(full)), float(full.max())
 
 
 def worst_sample(estimator: RecursiveEstimator, x: np.ndarray, y: np.ndarray) -> float:

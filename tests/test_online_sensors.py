@@ -7,7 +7,6 @@ import pytest
 
 from armid.kernels.evaluate import evaluate_rows
 from armid.online.estimator import OnlineEstimator
-from armid.online.sensor_kernels import follow
 from armid.rows.imperfections import Family
 from armid.rows.torque import TorqueRows
 from support.identified import trusted
@@ -62,25 +61,3 @@ def test_sound_sensors_stay_silent() -> None:
         online = watched(*stream(seed))
         assert not online.drifts
         assert "sensors-steady" not in failing(online.state())
-
-
-def test_a_compiled_sample_is_a_kalman_filter_of_two_states_per_channel():
-    rng = np.random.default_rng(0)
-    m, walk = 3, 1e-6
-    sigma = np.array([0.1, 0.5, 2.0])
-    energy, state, covariance = np.zeros(m), np.zeros((m, 2)), np.tile(np.diag([0.0025, 0.0]), (m, 1, 1))
-    sums, z, P = energy.copy(), state.copy(), covariance.copy()
-    for sample in range(1, 200):
-        known, torque = rng.normal(size=(2, m))
-        counted = rng.uniform(size=m) < 0.8
-        follow(known, torque, counted, sigma, walk, sample, energy, state, covariance)
-        sums += known**2
-        for k in range(m):
-            P[k] += np.diag([walk, walk * sums[k] / sample])
-            if counted[k]:
-                H = np.array([known[k], 1.0])
-                K = P[k] @ H / (H @ P[k] @ H + sigma[k] ** 2)
-                z[k] += K * (torque[k] - H @ z[k])
-                P[k] -= np.outer(K, H @ P[k])
-    np.testing.assert_allclose(state, z, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(covariance, P, rtol=1e-9, atol=1e-15)

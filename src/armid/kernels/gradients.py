@@ -13,7 +13,7 @@ from armid.kernels.compiled import Kernel, compile_plan, contiguous_columns
 from armid.kernels.evaluate import CompiledRows, compiled_rows
 from armid.kernels.ir import Finish, KernelPlan
 from armid.kernels.source import RowSource
-from armid.recursion.tape import vector_jacobian
+from armid.recursion.tape import Node, Tape, vector_jacobian
 
 
 def rows_vjp(source: RowSource, inputs: npt.ArrayLike, cotangent: npt.ArrayLike) -> FloatArray:
@@ -62,7 +62,16 @@ def prediction_jacobian(source: RowSource, inputs: npt.ArrayLike, parameters: np
 
 @lru_cache(maxsize=32)
 def _jacobian_kernel(source: RowSource) -> Kernel:
-    """Sum over channels of seed times d(A parameters)/d(input); inputs are the samples followed by a seed per channel."""
+    """Inputs are the samples followed by a seed per channel."""
+    tape, gradient = recorded_gradient(source)
+    return compile_plan(KernelPlan(tape, (gradient,), Finish.STORE))
+
+
+def recorded_gradient(source: RowSource) -> tuple[Tape, tuple[Node, ...]]:
+    """Sum over channels of seed times d(A parameters)/d(input), for every input.
+
+    Inputs of the tape are those of a sample followed by a seed per channel; the parameters are its uniform numbers.
+    """
     # A tape of its own: other kernels of the source should not carry the adjoint's operations along.
     tape, rows = CompiledRows(source).recorded
     first = len(source.inputs)
@@ -73,5 +82,4 @@ def _jacobian_kernel(source: RowSource) -> Kernel:
             total = total + node * tape.uniform(column)
         predicted.append(total)
     seeds = [tape.input(first + k) for k in range(len(predicted))]
-    gradient = vector_jacobian(tape, predicted, seeds, [tape.input(k) for k in range(first)])
-    return compile_plan(KernelPlan(tape, (tuple(gradient),), Finish.STORE))
+    return tape, tuple(vector_jacobian(tape, predicted, seeds, [tape.input(k) for k in range(first)]))

@@ -19,12 +19,12 @@ from armid.identifiability.structure import structural_base
 from armid.identification.inputs import files_of, is_result, result_of, robot_of
 from armid.identification.result import Result
 from armid.notes import Note, Severity
-from armid.online.sensors import SensorWatch
+from armid.online.drifts import News
 from armid.online.state import OnlineState, drift_checks, online_checks, start_check
+from armid.online.watch import CORRELATION_TIME, DriftWatch
 from armid.outcome import Provenance
 from armid.parameters.effects import DEFAULT_FRICTION, Effects, PayloadRuns, TorqueSide, effects_of
 from armid.robot.robot import Robot
-from armid.rows.imperfections import Family
 from armid.rows.torque import TorqueRows
 from armid.signals.causal import CausalDifferentiator, LocalPolynomial
 from armid.words import number
@@ -35,9 +35,6 @@ _GAP = 1.5
 _SMOOTHING = 0.03
 """[s] Half window of the differentiator: passes the motion of an arm up to about 10 Hz."""
 
-
-_CORRELATION_TIME = 0.1
-"""[s] Over which residuals of an identified arm remember: friction not quite as modelled. Samples count by their share of it."""
 
 _WATCH = ChangeDetection()
 """How a changed arm is noticed unless something else is asked for."""
@@ -57,8 +54,8 @@ class OnlineEstimator:
         effects: the last three as an object, instead of them.
         sigma: torque noise per channel [N m or N]; that of the result, or one for all, by default.
         forget: time constant of forgetting [s]; never by default.
-        detection: how a changed arm is noticed; None does not watch, neither that nor, starting from a result, whether torque
-            sensors drift.
+        detection: how a changed arm is noticed; None does not watch, neither that nor, starting from a result, whether
+            sensors or friction drift.
         half_window: samples on either side of the differentiator's middle; 30 ms by default.
         base, tip: links of a branched URDF between which the arm lies.
 
@@ -90,7 +87,7 @@ class OnlineEstimator:
             _check_result(arm, own=friction is None and effects is None)
             model, prior = arm.effects, GaussianPrior.from_estimate(arm.estimate)
             source, columns = TorqueRows(arm.robot, model), arm.estimate.base
-            memory = max(_CORRELATION_TIME * rate, 1.0) ** 0.5
+            memory = max(CORRELATION_TIME * rate, 1.0) ** 0.5
             noise = sigma or {name: memory * s for name, s in arm.estimate.sigma.items()}
         else:
             words = friction or DEFAULT_FRICTION
@@ -113,13 +110,17 @@ class OnlineEstimator:
         self._differentiator = CausalDifferentiator(
             LocalPolynomial(rate, width), self.robot.n_joints, len(source.channels)
         )
-        self._watch = _sensor_watch(arm, self.recursive) if isinstance(arm, Result) and detection is not None else None
+        self._watch: DriftWatch | None = None
+        if isinstance(arm, Result) and detection is not None:
+            spread = np.array([noise[name] / max(CORRELATION_TIME * rate, 1.0) ** 0.5 for name in source.channels])
+            self._watch = DriftWatch(arm, source, spread, rate=rate)
         self._start_checks = (start_check(arm.reasons),) if isinstance(arm, Result) else ()
         self._smoothed = 0
         self._time: float | None = None
         self.gaps = 0
         self.events: list[Note] = []
         self.drifts: list[Note] = []
+        self._news: list[News] = []
 
     @property
     def delay(self) -> float:
@@ -192,6 +193,8 @@ class OnlineEstimator:
             if step > _GAP / self.rate:
                 self.gaps += 1
                 self._differentiator.reset()
+                if self._watch is not None:
+                    self._watch.reset()
         self._time = time
         return True
 
@@ -210,10 +213,9 @@ class OnlineEstimator:
             text = f"{self._when} the arm changed: {name} is {error:+.3g} off"
             self.events.append(Note("arm-changed", Severity.WARNING, text, name))
         if self._watch is not None:
-            self.drifts += [
-                Note("sensor-drift", Severity.WARNING, f"{self._when} {text}", name)
-                for name, text in self._watch.update(x, torque, counted)
-            ]
+            fresh = self._watch.update(x, torque, counted)
+            self._news += fresh
+            self.drifts += [Note(one.code, Severity.WARNING, f"{self._when} {one.text}", one.subject) for one in fresh]
         return changed
 
     @property
@@ -248,7 +250,7 @@ class OnlineEstimator:
             relative_error=relative,
             condition_number_scaled=excitation.condition_number_scaled,
             events=(*self.events, *self.drifts),
-            sensors=() if self._watch is None else self._watch.drifts,
+            drifts=() if self._watch is None else self._watch.drifts,
             checks=(
                 *self._start_checks,
                 *online_checks(
@@ -259,7 +261,7 @@ class OnlineEstimator:
                     events=len(self.events),
                     gaps=self.gaps,
                 ),
-                *drift_checks(self.drifts, watched=self._watch is not None),
+                *drift_checks(tuple(zip(self._news, self.drifts, strict=True)), watched=self._watch is not None),
             ),
             notes=(*self.events, *self.drifts),
             provenance=Provenance(inputs=files_of(self.robot), settings=self._settings()),
@@ -285,18 +287,6 @@ class OnlineEstimator:
             "forget_s": self.recursive.forgetting.time_constant,
             "from_result": self._from_result,
         }
-
-
-def _sensor_watch(known: Result, recursive: RecursiveEstimator) -> SensorWatch:
-    """Of the sensors against the arm of a result; what that had found about their gains is where they start."""
-    channels, n = recursive.source.channels, known.robot.n_joints
-    gains = np.zeros(len(channels))
-    step = known.imperfections
-    while step is not None and len(channels) == n:
-        gains = (1.0 + gains) * (1.0 + step.per_joint(Family.GAIN)) - 1.0
-        step = step.before
-    sigma = np.array([recursive.sigma[name] for name in channels])
-    return SensorWatch(recursive.source, recursive.base, recursive.values, sigma, rate=recursive.rate, gains=gains)
 
 
 def _check_result(known: Result, *, own: bool) -> None:

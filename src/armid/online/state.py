@@ -11,14 +11,41 @@ from armid.documents import write_json
 from armid.estimation.estimate import Estimate, EstimatedParameter, estimated_parameters
 from armid.estimation.friction_sign import friction_sign
 from armid.notes import Note
-from armid.online.sensors import SensorDrift
+from armid.online.drifts import ImperfectionDrift, News
 from armid.outcome import Check, Listing, Outcome, Provenance
 from armid.page import Table
 from armid.parameters.space import ParameterSpace
 from armid.robot.robot import Robot
+from armid.rows.imperfections import Family
 
 _NOTABLE_REST = 0.15
 """Of the torque so far: an arm that is to be trusted leaves less of a motion it has not seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SensorDrift:
+    """A channel against the arm it started from.
+
+    Args:
+        name: of the channel.
+        gain, gain_deviation: share by which it reads too much, beyond what the result knew.
+        offset, offset_deviation: constant that it reads too much [N m or N].
+    """
+
+    name: str
+    gain: float
+    gain_deviation: float
+    offset: float
+    offset_deviation: float
+
+    def as_dict(self) -> dict[str, float | str]:
+        return {
+            "channel": self.name,
+            "gain": self.gain,
+            "gain_deviation": self.gain_deviation,
+            "offset": self.offset,
+            "offset_deviation": self.offset_deviation,
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -35,8 +62,8 @@ class OnlineState(Outcome):
         time: of the newest sample [s]; None when the stream has no clock.
         relative_error: what the parameters leave of the torque so far, a fraction.
         condition_number_scaled: of the determined parameters.
-        events: changes of the arm, and drifts of its sensors, that were noticed.
-        sensors: every torque channel against the arm it started from; empty when it started from nothing.
+        events: changes of the arm, and drifts of sensors and friction, that were noticed.
+        drifts: every imperfection that is watched, against the arm it started from; empty when it started from nothing.
         checks: what the estimate was held against.
         provenance: robot and settings.
     """
@@ -54,7 +81,7 @@ class OnlineState(Outcome):
     relative_error: float
     condition_number_scaled: float
     events: tuple[Note, ...] = ()
-    sensors: tuple[SensorDrift, ...] = ()
+    drifts: tuple[ImperfectionDrift, ...] = ()
     checks: tuple[Check, ...] = ()
     notes: tuple[Note, ...] = ()
     provenance: Provenance = field(default_factory=Provenance)
@@ -70,6 +97,22 @@ class OnlineState(Outcome):
         e = self.estimate
         return estimated_parameters(e.names, e.values, e.standard_deviations, e.units)
 
+    @property
+    def sensors(self) -> tuple[SensorDrift, ...]:
+        """Gain and offset of every torque channel, of `drifts`."""
+        gains = (drift for drift in self.drifts if drift.family is Family.GAIN)
+        offsets = (drift for drift in self.drifts if drift.family is Family.DRIFT)
+        return tuple(
+            SensorDrift(
+                name=gain.subject,
+                gain=gain.value,
+                gain_deviation=gain.deviation,
+                offset=offset.value,
+                offset_deviation=offset.deviation,
+            )
+            for gain, offset in zip(gains, offsets, strict=True)
+        )
+
     def as_dict(self) -> dict[str, Any]:
         return {
             "base_parameters": len(self.estimate),
@@ -82,6 +125,7 @@ class OnlineState(Outcome):
             "parameters": self.parameters.as_dicts(),
             "events": [event.as_dict() for event in self.events],
             "sensors": [sensor.as_dict() for sensor in self.sensors],
+            "drifts": [drift.as_dict() for drift in self.drifts],
             "verdict": self.verdict,
             "reasons": self.reasons,
             "checks": [check.as_dict() for check in self.checks],
@@ -166,23 +210,44 @@ def online_checks(
     )
 
 
-def drift_checks(drifts: Sequence[Note], *, watched: bool) -> tuple[Check, ...]:
-    """Whether torque sensors read as they did when the arm was identified; worth a word, for what they carry looks the same.
+def drift_checks(drifts: Sequence[tuple[News, Note]], *, watched: bool) -> tuple[Check, ...]:
+    """Whether sensors, friction and load are as they were when the arm was identified.
+
+    A gain, an offset, friction and what the arm carries are worth a word: what is estimated follows them. A zero that slipped and
+    torque that comes late are felt by every parameter and can be made by nothing that the arm carries: proven, they decide.
 
     Args:
-        drifts: that were noticed.
+        drifts: that were noticed, each with its note.
         watched: whether anything was known to hold them against.
     """
     if not watched:
         return ()
+    decisive = [note for news, note in drifts if news.decisive]
+    rest = [note for news, note in drifts if not news.decisive]
+    sensors, friction, load = (
+        [note for note in rest if note.code == code] for code in ("sensor-drift", "friction-drift", "load-changed")
+    )
     return (
-        Check(
-            code="sensors-steady",
-            passed=not drifts,
-            value=len(drifts),
-            limit=0,
-            message=drifts[-1].message if drifts else "every torque sensor reads as when the arm was identified",
-            subject=drifts[-1].subject if drifts else "",
-            decisive=False,
+        _steady("sensors-steady", sensors, "every torque sensor reads as when the arm was identified"),
+        _steady("friction-steady", friction, "friction is what it was when the arm was identified"),
+        _steady("load-steady", load, "the arm carries what it carried when it was identified"),
+        _steady(
+            "zeros-and-delays-steady",
+            decisive,
+            "no encoder has slipped and no torque comes late",
+            "; nothing that an arm carries makes that: what is estimated with it is wrong",
         ),
+    )
+
+
+def _steady(code: str, notes: Sequence[Note], well: str, why: str = "") -> Check:
+    """One of these checks: decisive where it says why."""
+    return Check(
+        code=code,
+        passed=not notes,
+        value=len(notes),
+        limit=0,
+        message=f"{notes[-1].message}{why}" if notes else well,
+        subject=notes[-1].subject if notes else "",
+        decisive=bool(why),
     )

@@ -66,6 +66,7 @@ __all__ = [
     "drift_curve",
     "imperfections",
     "level_axes",
+    "tilted",
 ]
 
 
@@ -389,7 +390,7 @@ class Columns:
         return -np.column_stack([self._rate_of_change(column)[:: self._m.every] for column in self.torque.T])
 
     def _tilt(self, item: Imperfection) -> FloatArray:
-        return self._holding_torque(_tilted(self._m.robot, item.part), self._r.standard)
+        return self._holding_torque(tilted(self._m.robot, item.part), self._r.standard)
 
     def _holding_torque(self, robot: Robot, standard: FloatArray) -> FloatArray:
         """Of links with these parameters, and of the payload where it was carried, under a gravity, shape [n, n_channels].
@@ -402,7 +403,7 @@ class Columns:
 
 
 @lru_cache(maxsize=8)
-def _tilted(robot: Robot, part: str) -> Robot:
+def tilted(robot: Robot, part: str) -> Robot:
     """The arm under the change of its gravity per unit of tilt; one object, so that its rows are recorded once."""
     axis = level_axes(robot.gravity)[0 if part == "first" else 1]
     return robot.with_gravity(np.cross(axis, robot.gravity))
