@@ -1,4 +1,4 @@
-"""Weight that a controller takes out, clocks, tilts and computed torque: found as what they are, or beside what looks the same."""
+"""Weight that a controller takes out, clocks, tilts, computed torque: found as what they are, or beside what looks the same."""
 
 from __future__ import annotations
 
