@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import isfinite, log, nan
+from math import isfinite, nan
 
 import numpy as np
 
@@ -24,13 +24,13 @@ from armid.identification.candidates import (
     MIXED,
     SUSPECTED,
     Seen,
-    shape_numbers,
     share_of_channels,
     significant,
     simplest,
     within_chance,
     worth_undoing,
 )
+from armid.identification.changes import Changes
 from armid.identification.described_bodies import COMMON_GAIN
 from armid.identification.elapsed import several_recordings
 from armid.identification.fault_answers import FaultAnswers, with_deviations
@@ -39,13 +39,12 @@ from armid.identification.imperfection_rows import RowNoise, reference_of
 from armid.identification.metrics import has_masses
 from armid.identification.mixed_sensors import mixed_faults
 from armid.identification.possible_errors import PossibleErrors
-from armid.identification.scan import LOOKED_AT, FreedRuns, Scanner, usual_rivals
+from armid.identification.scan import FreedRuns, Scanner, usual_rivals
 from armid.identification.sensors import Imperfections, Sized
-from armid.identification.steps import beyond_moments, stepped
 from armid.identification.thresholds import FAULT_PHASE, FAULT_SHARE
 from armid.identification.tolerances import DEFAULT, ImperfectionTolerances
 from armid.identification.trials import Trials
-from armid.identification.wandering import anew, beyond_choice, by_own_rows, of_position, wanders
+from armid.identification.wandering import anew, by_own_rows
 from armid.robot.robot import Robot
 from armid.rows.imperfections import (
     AS_DESCRIBED,
@@ -64,12 +63,6 @@ _MOST_FAULTS = 4
 
 _REFINED = 3
 """Of the best candidates that are undone exactly before they are compared: far from zero columns rank only roughly."""
-
-_STEPS = 5
-"""At most, in which what changes with time is undone."""
-
-_SETTLED = 0.02
-"""Tolerances by which it may still move then."""
 
 _MOST_ALIKE = 6
 """The same where they explain as much up to chance: which of them it is a short or poor recording cannot tell."""
@@ -242,8 +235,8 @@ class _Search:
 
     def _take_drift(self, course: _Course, best: Sequence[Seen]) -> None:
         """Undo what changes with time at the joint of the best, if that is certain."""
-        seen = self._likeliest_drift(course, best)
-        steady, quiet, own = self._steadied(course, seen)
+        seen = self._changes.likeliest(course.record, course.drifts, course.noise, best, course.energy)
+        steady, quiet, own = self._changes.steadied(course.record, course.drifts, seen)
         if not own.certain:
             course.refused.add(own.item)
             return
@@ -251,7 +244,7 @@ class _Search:
         course.found[own.item] = self.trials.answers.found(own, explains=seen.taken / course.energy, large=large)
         course.record, course.noise = steady, quiet
         course.drifts = (*course.drifts, Sized(own.item, own.size, nan))
-        for other in self._needless(course):
+        for other in self._changes.needless(course.record, course.drifts):
             del course.found[other.item]
             course.steady.add(other.item.joint)
             course.drifts = tuple(drift for drift in course.drifts if drift is not other)
@@ -375,6 +368,10 @@ class _Search:
         return tuple(replace(f, large=f.large or (f.kind == COMMON_GAIN and f.answer is Answer.FOUND)) for f in faults)
 
     @cached_property
+    def _changes(self) -> Changes:
+        return Changes(trials=self.trials, several=self.several, share=self._share)
+
+    @cached_property
     def _share(self) -> float:
         """Of the shares that a fault must explain: each channel is weighed by its noise, so that one of many holds little."""
         return share_of_channels(len(self.trials.answers.channels))
@@ -387,93 +384,7 @@ class _Search:
     def _looked(self, course: _Course) -> tuple[list[Seen], float]:
         record, drifts, noise = course.record, course.drifts, course.noise
         seen, energy = self.trials.train.scan(record, drifts, course.candidates, noise)
-        beside = (*(drift.item for drift in drifts), *of_position(self.trials.robot, record.reference))
-        slow = wanders(
-            self.trials.robot,
-            self.trials.train.freed(record, drifts).runs,
-            self.trials.train.base,
-            record.reference,
-            noise,
-            found_on=LOOKED_AT,
-            beside=beside,
-            energy=energy,
-            several=self.several,
-        )
-        known = {drift.item.joint for drift in drifts if drift.item.family not in CHANGES}
-        seen += [s for s in slow if s.item.family in CHANGES or s.item.joint not in known]
-        at_once = stepped(
-            self.trials.robot,
-            self.trials.train.freed(record, drifts).runs,
-            self.trials.train.base,
-            record.reference,
-            noise,
-            found_on=LOOKED_AT,
-            beside=beside,
-            energy=energy,
-            others=seen,
-        )
-        return [*seen, *at_once], energy
-
-    def _likeliest_drift(self, course: _Course, best: Sequence[Seen]) -> Seen:
-        """Of those that change with time at the joint of the best, the likeliest.
-
-        That is the one that leaves least once it is undone, in units of the noise; every number that the rows chose of its shape
-        counts against it as much as the logarithm of the independent rows.
-        """
-        same = [s for s in best if s.item.family in DRIFTS and s.item.joint == best[0].item.joint]
-        if len(same) == 1:
-            return same[0]
-
-        def cost(seen: Seen) -> float:
-            with_it = (*course.drifts, Sized(seen.item, seen.size, nan))
-            steady, _ = self.trials.train.fitted(course.record, with_it)
-            left = self.trials.train.scan(steady, with_it, (seen.item,), course.noise, spreads=False)[1]
-            return left + shape_numbers(seen.item) * log(max(course.energy, 1.0))
-
-        return min(same, key=cost)
-
-    def _steadied(self, course: _Course, seen: Seen) -> tuple[Imperfections, RowNoise, Seen]:
-        """The record with the model that fits runs without this drift too, their noise, and the drift as that shows it.
-
-        What is multiplied, or moved, by a model that holds the drift itself is not undone in one step.
-        """
-        beside = self._beside_drift(seen.item, course.record.reference)
-        steady, size = course.record, seen.size
-        for _ in range(_STEPS):
-            with_it = (*course.drifts, Sized(seen.item, size, nan))
-            steady, quiet = self.trials.train.fitted(steady, with_it)
-            (left,), _ = self.trials.train.scan(steady, with_it, (seen.item,), quiet, beside, spreads=False)
-            size += left.size
-            if not isfinite(left.deviation) or abs(left.size) < _SETTLED * seen.item.tolerance:
-                break
-        (left,), _ = self.trials.train.scan(steady, with_it, (seen.item,), quiet, beside)
-        own = replace(left, size=size)
-        if seen.item.family is Family.SLOW_DRIFT:
-            return steady, quiet, beyond_choice(replace(own, spread=seen.spread, freedom=seen.freedom), quiet)
-        if seen.item.stretch is not None:
-            return steady, quiet, beyond_moments(by_own_rows(own, quiet))
-        return steady, quiet, by_own_rows(own, quiet) if own.item.family in CHANGES else own
-
-    def _beside_drift(self, item: Imperfection, reference: ColumnReference) -> tuple[Imperfection, ...]:
-        """Beside a gain that changes, friction of that joint that does: an arm that warms up is no sensor."""
-        if item.family is not Family.GAIN_DRIFT:
-            return ()
-        effects = torque_source(self.trials.train.runs).effects
-        rubbing = imperfections(self.trials.robot, effects, reference, (Family.FRICTION_DRIFT,))
-        return tuple(
-            replace(other, part=item.part, stretch=item.stretch) for other in rubbing if other.joint == item.joint
-        )
-
-    def _needless(self, course: _Course) -> list[Sized]:
-        """Drifts found earlier that the last one explains: a joint whose torque wanders bends the model of the others."""
-        out = []
-        for drift in course.drifts[:-1]:
-            others = [d for d in course.drifts if d is not drift]
-            steady, quiet = self.trials.train.fitted(course.record, others)
-            (seen,), energy = self.trials.train.scan(steady, others, (drift.item,), quiet, spreads=False)
-            if not significant(seen, energy, self._share):
-                out.append(drift)
-        return out
+        return [*seen, *self._changes.beside(record, drifts, noise, seen, energy)], energy
 
     def _best(self, seen: Sequence[Seen], energy: float) -> list[Seen]:
         """Those worth undoing, by what they take away; none where all are ordinary.
