@@ -41,6 +41,9 @@ _CHOICE = sqrt(2.0 * log(len(_STRETCHES)))
 _LEAST = FAR_APART.value**2 + _CHOICE**2
 """Twice the logarithm by which a step must make the rows of its joint likelier to be looked at closely."""
 
+_EDGE = MOMENTS // 10
+"""Blocks at the begin and the end of a motion, where arms break loose and come to rest: what is there alone is no step."""
+
 _TO_AND_FRO = 2.0
 """Reversals."""
 
@@ -110,6 +113,7 @@ def _moves_on_either_side(runs: Sequence[Run], n_joints: int) -> npt.NDArray[np.
     for parts, needed in ((ways, enough), (turns, _TO_AND_FRO)):
         gone = np.cumsum(np.sum(parts, axis=0), axis=0)
         either &= (gone[:-1] >= needed) & (gone[-1] - gone[:-1] >= needed)
+    either[: _EDGE - 1] = either[len(either) - _EDGE + 1 :] = False
     return np.repeat(either, 2, axis=0)
 
 
