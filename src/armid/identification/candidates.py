@@ -110,7 +110,7 @@ EXPERIMENTS = {
 }
 """What would decide a fault of a family."""
 
-_AT_ONCE = "look at what happened then (a restart, a plug, a tool, a push), and record again"
+_AT_ONCE = "see what happened then (a restart, a plug, a tool, a push), and record again"
 
 
 def experiment_for(item: Imperfection) -> str:
@@ -283,6 +283,8 @@ def undoing_words(item: Imperfection, size: float, joints: Sequence[str]) -> str
         size: of it.
         joints: names of the channels of torque; with its side after a colon where both sides are measured.
     """
+    if item.stretch is not None:
+        return f"{_AT_ONCE}, or use one side of it alone"
     name, _, side = ("", "", "") if item.joint is None else joints[item.joint].partition(":")
     torque = f"torque.{side}" if side else "torque"
     match item.family:

@@ -11,7 +11,7 @@ from typing import Any
 from armid.identification.sizes import said
 from armid.outcome import Listing
 from armid.page import Cell, Table
-from armid.rows.imperfections import Family
+from armid.rows.imperfections import STEPS, Family
 from armid.screen import unbroken
 
 
@@ -107,7 +107,7 @@ class Fault:
     @property
     def place(self) -> str:
         """Where its words undo it; empty when they do not."""
-        if not self.words or self.kind in _HINTED:
+        if not self.words or self.kind in _HINTED or self.kind.partition(" ")[0] in STEPS.values():
             return ""
         if self.kind == Family.LENGTH:
             return "in the description"
