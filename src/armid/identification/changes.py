@@ -64,22 +64,21 @@ class Changes:
     def likeliest(
         self, record: Imperfections, drifts: Sequence[Sized], noise: RowNoise, best: Sequence[Seen], energy: float
     ) -> Seen:
-        """Of those that change with time at the joint of the best, the likeliest.
-
-        That is the one that leaves least once it is undone, in units of the noise; every number that the rows chose of its shape
-        counts against it as much as the logarithm of the independent rows.
-        """
+        """Of those that change with time at the joint of the best, the one that costs least."""
         same = [s for s in best if s.item.family in DRIFTS and s.item.joint == best[0].item.joint]
         if len(same) == 1:
             return same[0]
+        return min(same, key=lambda seen: self.cost(record, drifts, noise, seen, energy))
 
-        def cost(seen: Seen) -> float:
-            with_it = (*drifts, Sized(seen.item, seen.size, nan))
-            steady, _ = self.trials.train.fitted(record, with_it)
-            left = self.trials.train.scan(steady, with_it, (seen.item,), noise, spreads=False)[1]
-            return left + shape_numbers(seen.item) * log(max(energy, 1.0))
+    def cost(self, record: Imperfections, drifts: Sequence[Sized], noise: RowNoise, seen: Seen, energy: float) -> float:
+        """What one leaves once it is undone, in units of the noise, and what its shape costs.
 
-        return min(same, key=cost)
+        Every number that the rows chose of its shape counts against it as much as the logarithm of the independent rows.
+        """
+        with_it = (*drifts, Sized(seen.item, seen.size, nan))
+        steady, _ = self.trials.train.fitted(record, with_it)
+        left = self.trials.train.scan(steady, with_it, (seen.item,), noise, spreads=False)[1]
+        return left + shape_numbers(seen.item) * log(max(energy, 1.0))
 
     def steadied(
         self, record: Imperfections, drifts: Sequence[Sized], seen: Seen

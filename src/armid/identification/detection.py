@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import isfinite, nan
+from math import isfinite, log, nan
 
 import numpy as np
 
@@ -210,9 +210,10 @@ class _Search:
         """Faults one after the other, and what is left then."""
         course = self._begun(candidates)
         while len(course.found) + len(course.unnamed) < _MOST_FAULTS:
-            best = self._best(course.open, course.energy)
+            best: Sequence[Seen] = self._best(course.open, course.energy)
             if not best:
                 break
+            best = self._constant_first(course, best)
             take = self._take_drift if best[0].item.family in DRIFTS else self._take
             take(course, best)
         return self._ended(course)
@@ -232,6 +233,22 @@ class _Search:
         )
         self._look_again(course)
         return course
+
+    def _constant_first(self, course: _Course, best: Sequence[Seen]) -> Sequence[Seen]:
+        """The best, or what is constant about its joint where the best is a step and that, undone exactly, leaves no more.
+
+        A step early or late in a motion is nearly constant, and a large fault is not what its derivative promises.
+        """
+        step = best[0]
+        if step.item.stretch is None:
+            return best
+        own = [s for s in course.open if s.item.joint == step.item.joint and s.item.family not in DRIFTS]
+        constant = [s for s in own if significant(s, course.energy, self._share)]
+        order = sorted(constant, key=lambda s: -s.taken)[:_REFINED]
+        undone = [self.trials.refined(course.record, course.drifts, course.noise, seen) for seen in order]
+        rests = [one[1] for one in undone if one is not None]
+        left = self._changes.cost(course.record, course.drifts, course.noise, step, course.energy)
+        return order if rests and min(rests) + log(max(course.energy, 1.0)) <= left else best
 
     def _take_drift(self, course: _Course, best: Sequence[Seen]) -> None:
         """Undo what changes with time at the joint of the best, if that is certain."""
