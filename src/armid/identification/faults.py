@@ -35,7 +35,7 @@ _WHOLE_TORQUE = 20.0
 """The same in tolerances, of what is in units of torque or of inertia: their tolerance is a twentieth of the joint's torque."""
 
 
-_HINTED = ("position torque", "payload", "missing load", "common gain", "computed torque", "friction compensated")
+_HINTED = ("position torque", "payload", "missing load", "common gain", "friction compensated")
 """Kinds whose words say what it may be, or what would tell: they stand in no file."""
 
 _NEVER_NEGATIVE = (Family.PLAY.value, Family.HYSTERESIS.value)
