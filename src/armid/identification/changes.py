@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isfinite, log, nan
+from math import inf, isfinite, log, nan
 
 from armid.estimation.recording import torque_source
 from armid.identification.candidates import CHANGES, DRIFTS, Seen, shape_numbers, significant
@@ -21,6 +21,10 @@ _STEPS = 5
 
 _SETTLED = 0.02
 """Tolerances by which it may still move then."""
+
+_MOST = {Family.GAIN_DRIFT: (-0.9, 2.0), Family.ZERO_DRIFT: (-0.5, 0.5)}
+"""Changes of a gain (to a tenth, to three times) and of a zero (30 degrees, half a metre) beyond which other things are wrong:
+the joint's error says so."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,7 +63,8 @@ class Changes:
         known = {drift.item.joint for drift in drifts if drift.item.family not in CHANGES}
         slow = [s for s in slow if s.item.family in CHANGES or s.item.joint not in known]
         others = [*seen, *slow]
-        return [*slow, *stepped(*where, found_on=LOOKED_AT, beside=there, energy=energy, others=others)]
+        at_once = stepped(*where, found_on=LOOKED_AT, beside=there, energy=energy, others=others)
+        return [one for one in (*slow, *at_once) if _possible(one)]
 
     def likeliest(
         self, record: Imperfections, drifts: Sequence[Sized], noise: RowNoise, best: Sequence[Seen], energy: float
@@ -122,3 +127,9 @@ class Changes:
         effects = torque_source(self.trials.train.runs).effects
         every = imperfections(self.trials.robot, effects, reference, (Family.FRICTION_DRIFT,))
         return tuple(replace(one, part=item.part, stretch=item.stretch) for one in every if one.joint == item.joint)
+
+
+def _possible(seen: Seen) -> bool:
+    """Whether a change is one that anything makes: what a model lacks asks for sizes that its derivative says nothing of."""
+    least, most = _MOST.get(seen.item.family, (-inf, inf))
+    return least <= seen.size <= most
