@@ -231,6 +231,21 @@ def test_a_channel_that_drops_to_zero_is_half_dead(share):
     assert "half-dead" not in codes(changed(tau=coarse))
 
 
+@pytest.mark.parametrize("value", [0.07, -4.0])
+def test_a_channel_that_drops_to_any_one_value_is_half_dead(value):
+    rng = np.random.default_rng(0)
+    torque = CLEAN[TAU][:, 1]
+    dropped = np.where(rng.random(len(torque)) < 0.3, value, torque)
+    found = problems(changed(tau=edited(CLEAN[TAU], lambda x: x.__setitem__((slice(None), 1), dropped))))
+    assert found[("half-dead", "shoulder")] is Severity.ERROR
+    # Two steps of a coarse channel, a torque held for ten rows, and one cut off are none that drops out.
+    step = 0.7 * np.ptp(torque)
+    held = torque[np.arange(len(torque)) // 10 * 10]
+    for x in (step * np.round(torque / step), held, np.minimum(torque, np.quantile(torque, 0.7))):
+        log = changed(tau=edited(CLEAN[TAU], lambda values, x=x: values.__setitem__((slice(None), 1), x)))
+        assert "half-dead" not in codes(log)
+
+
 def test_a_log_that_mostly_rests_says_so():
     # The same motion, stopped half-way.
     stop = len(CLEAN[Q]) // 2

@@ -120,13 +120,13 @@ ZERO_SHARE = _threshold(
     "half-dead",
     0.05,
     "of the rows in which the joint moves",
-    "with a torque of exactly zero: a sensor passes zero in a few rows, a channel that drops out stays there",
+    "with a torque of exactly one value: a sensor passes a value in a few rows, a channel that drops out comes back to it",
 )
 ZERO_UNUSUAL = _threshold(
     "half-dead-unusual",
     5.0,
     "times as often as the next most frequent value",
-    "a coarse channel is at zero no more often than near it",
+    "a coarse channel is at a value no more often than near it",
 )
 AT_LIMIT = _threshold("at-limit", 0.98, "of the torque limit", "drives hold a limit to about two percent")
 BEYOND_LIMIT = _threshold(
