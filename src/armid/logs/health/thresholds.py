@@ -266,6 +266,20 @@ MIN_JOINTS = int(_threshold("payload-joints", 4, "joints", "with fewer a wrong m
 LAST_LINK = _threshold(
     "payload-last-link", 0.5, "of the last link's mass", "descriptions err by so much, and it looks like a payload"
 )
+DESCRIBED = _threshold(
+    "payload-described",
+    0.2,
+    "of every mass, and of its radius of gyration",
+    "at most, as a standard deviation: by which masses, centres of mass and inertias of a description are off",
+)
+PAYLOAD_ODDS = _threshold(
+    "payload-odds",
+    18.0,
+    "logarithm",
+    "by which a payload must be likelier than errors of such a description: simulated clean logs that pass the other limits gave "
+    "9 at most (3 of 256, 16 arms, bodies up to 30 % off), 15 where every mass of an arm of four joints is off by 30 %; payloads "
+    "of 2 % of the arm's mass and more gave 23 at least",
+)
 COMPUTED = _threshold(
     "torque-computed",
     0.01,
