@@ -13,6 +13,7 @@ import pytest
 from armid.identification.faults import Answer
 from armid.identification.pipeline import run_identification
 from armid.identification.settings import Identification
+from armid.kernels.dynamics import gravity
 from armid.logs.check import check_log
 from armid.logs.health.refuse import LogRefusedError
 from armid.logs.log import Channel, Log
@@ -92,6 +93,26 @@ def test_a_wrong_gain_is_decisive_in_a_recording_that_has_small_errors_of_its_ow
     assert fault.low - 0.05 < gain - 1.0 < fault.high + 0.05  # the recording's own gain is within its tolerance
     assert result.verdict is Verdict.UNTRUSTED
     assert not fault.rivals
+
+
+@pytest.mark.parametrize("what", ["gain of shoulder", "weight"])
+def test_a_gain_or_a_weight_that_is_another_in_the_held_out_motion_is_no_load(what: str) -> None:
+    robot = load_robot(str(urdf_file()))
+    train, other = clean(3), clean(5)
+    torque = np.array(other[Channel.LINK_TORQUE])
+    if what == "weight":
+        torque -= gravity(trusted().robot, other[Channel.POSITION])
+    else:
+        torque[:, 1] *= 0.8
+    tested = replace(other, channels={**other.channels, Channel.LINK_TORQUE: torque})
+    result = run_identification(robot, [train], [tested], Identification(effects=EFFECTS, sensitivity=False))
+    load = result.evidence.other_load if result.evidence is not None else None
+    assert load is not None
+    assert load.instead == what
+    assert load.instead_size == pytest.approx(-1.0 if what == "weight" else -0.2, abs=0.02)
+    grown = [check.message for check in result.checks if check.code == "joint-overfitted"]
+    assert grown
+    assert all(f"{what} is another there" in text and "load" not in text for text in grown)
 
 
 def test_a_clean_recording_is_trusted_with_other_noise() -> None:

@@ -37,7 +37,7 @@ from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
 
 _LOOKED_AT = 2000
-"""Rows of a torque among which its most frequent value is looked for; what a twentieth of all rows has, a hundred of them have."""
+"""Rows of a torque among which its most frequent value is looked for; a value of a twentieth of all rows has a hundred there."""
 
 _STEPS = 1.5
 """Steps of its resolution by which a coarse torque need not leap: it goes on by one."""
