@@ -110,6 +110,9 @@ EXPERIMENTS = {
 }
 """What would decide a fault of a family."""
 
+LARGER_RANGE = "move this joint over a larger range: over so little friction acts as a spring"
+"""What would decide anything about the position of a joint that hardly moves."""
+
 _AT_ONCE = "look at what happened then (a restart, a plug, a tool, a push), and record again"
 
 
@@ -130,6 +133,7 @@ class Seen:
         spread: deviation by what leaving out blocks of time changes.
         freedom: degrees of freedom of the spread; the fewer blocks, the less it is known itself.
         beyond: squared error it takes away beyond a simpler candidate that it holds; a slow drift beyond a straight line.
+        moves: whether its joint moves far enough to tell it from friction.
     """
 
     item: Imperfection
@@ -139,6 +143,7 @@ class Seen:
     spread: float = 0.0
     freedom: float = inf
     beyond: float = inf
+    moves: bool = True
 
     @property
     def half(self) -> float:
@@ -166,6 +171,11 @@ class Seen:
         """What was undone, of so much, from what is seen once it is: shares of what was multiplied multiply."""
         factor = 1.0 + size if multiplies(self.item) else 1.0
         return replace(self, size=size, deviation=factor * self.deviation, spread=factor * self.spread)
+
+
+def nothing_told(seen: Seen) -> Seen:
+    """A candidate of which the motion tells nothing: its joint moves too little."""
+    return replace(seen, size=0.0, deviation=inf, taken=0.0, spread=0.0, moves=False)
 
 
 def together(item: Imperfection, size: float, more: float) -> float:
