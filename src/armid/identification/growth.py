@@ -7,7 +7,7 @@ from math import isnan
 
 from armid.identification.evidence import Evidence, OtherLoad
 from armid.identification.motion import JointMotion
-from armid.identification.thresholds import BEYOND_POSITION, BEYOND_SPEED, LOAD_EXPLAINS, LOAD_MASS
+from armid.identification.thresholds import BEYOND_POSITION, BEYOND_SPEED, GAIN_EXPLAINS, LOAD_EXPLAINS, LOAD_MASS
 
 _CLEARLY = 1.5
 """Times the thresholds of extrapolation at which a motion explains errors of other joints than its own: 1.8 times as fast, three
@@ -52,13 +52,14 @@ def _at_once(load: OtherLoad | None) -> tuple[str, str] | None:
     """
     if load is None or load.explains_train >= 0.5 * load.explains:
         return None
-    if load.instead and load.instead_explains > max(load.explains, LOAD_EXPLAINS.value):
+    otherwise = load.instead_explains > load.explains
+    if otherwise and load.instead_explains > GAIN_EXPLAINS.value:
         return (
             f"{load.instead} is another there ({100 * load.instead_size:+.0f} %), which explains "
             f"{100 * load.instead_explains:.0f} % of the held-out error",
             "look at the settings of sensors and controller, and record both motions with the same",
         )
-    if load.explains <= LOAD_EXPLAINS.value or load.mass < load.lightest:
+    if otherwise or load.explains <= LOAD_EXPLAINS.value or load.mass < load.lightest:
         return None
     what = f"{load.mass:+.2g} kg" if abs(load.mass) > LOAD_MASS.value else "the same mass placed or turned otherwise"
     return (
