@@ -20,6 +20,7 @@ MIXED = (
     Family.DIRECTION_GAIN,
     Family.TURNING_GAIN,
     Family.LOAD_GAIN,
+    Family.POSITION_GAIN,
     Family.CROSSTALK,
     Family.HYSTERESIS,
 )
@@ -102,6 +103,7 @@ EXPERIMENTS = {
     Family.DIRECTION_GAIN: "hold a weighed load on either side of the joint, and compare the two torques",
     Family.TURNING_GAIN: "turn the joint to and fro slowly under a weighed load, so that its torque takes both signs both ways",
     Family.LOAD_GAIN: "hold weighed loads, light and heavy, and compare the torque with them",
+    Family.POSITION_GAIN: "hold a weighed load at several positions of the joint, and compare its torque with the weight",
     Family.CROSSTALK: "brake this joint, load the other one by hand, and read the torque of this one",
     Family.ECCENTRICITY: "turn the joint once round slowly beside a dial or a second encoder, or calibrate the arm",
     Family.PLAY: "lock the drive, push the joint to and fro, and read its encoder",

@@ -271,6 +271,31 @@ def beside_unexplained(faults: Iterable[Fault], joints: Collection[str]) -> tupl
     )
 
 
+def without_stand_ins(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+    """The faults; of a joint whose gain goes with its position, what was found before that and taken back for it is not there.
+
+    One gain for all positions, a spring or an angle off its zero stands in for most of it, and it is tried in their place.
+    """
+    every = tuple(faults)
+    gains = {f.joint: f for f in every if f.answer is Answer.FOUND and f.kind.startswith(Family.POSITION_GAIN)}
+    return tuple(
+        replace(
+            fault,
+            answer=Answer.UNDECIDABLE,
+            words="",
+            large=False,
+            experiment=f"mend the {gains[fault.joint].name} first",
+        )
+        if fault.joint in gains and fault.answer is Answer.FOUND and fault.kind in _STAND_INS and not fault.corrected
+        else fault
+        for fault in every
+    )
+
+
+_STAND_INS = (Family.GAIN, Family.ZERO, Family.SCALE, Family.GEAR_RATIO, Family.SPRING, Family.PLAY)
+"""Kinds that stand in for a gain that goes with the position."""
+
+
 _MEND_FIRST = "its torque is not explained: mend what is wrong with this joint first; no bound holds beside that"
 
 

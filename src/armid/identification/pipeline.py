@@ -28,7 +28,7 @@ from armid.identification.doubts import (
     with_method,
     without_sensors,
 )
-from armid.identification.faults import Answer, Fault, beside_unexplained
+from armid.identification.faults import Answer, Fault, beside_unexplained, without_stand_ins
 from armid.identification.fit import Fit, fitted
 from armid.identification.gains import DriveGains
 from armid.identification.gate import checks_of, with_suspects
@@ -210,6 +210,7 @@ def _estimated(
         return _with_shapes(robot, data, settings, gains, progress, aids)
     progress("what could be wrong")
     recorded, suspects = suspected(robot, data, settings, gains)
+    suspects = without_stand_ins(suspects)
     seen = Looked(train=looked_at(recorded.train), held_out=looked_at(recorded.held_out))
     progress("imperfections")
     data, beside = perfected(robot, recorded, settings, gains)
@@ -256,6 +257,7 @@ def _with_shapes(
     progress("what could be wrong")
     beside = Shaped(data=shaping.data, anew=lambda other: settled(other)[1].data)
     sound, suspects = suspected(robot, data, settings, gains, beside)
+    suspects = without_stand_ins(suspects)
     if sound is not data:
         data = sound
         plain, shaping = settled(data)
