@@ -77,17 +77,26 @@ def mixed_faults(
         found[own.item] = answers.found(own, explains=best.taken / energy, change=change, large=large)
         record, noise, held_out_error = trial, quiet, after
         seen, energy = scan(record, drifts, candidates, noise, alike)
-    rest: dict[tuple[Family, int | None, str], Fault] = {}
-    for other in sorted(seen, key=lambda s: -s.taken):
-        item = other.item
-        # Of crosstalk, and of waves of a gain, the one that explains most of a joint.
-        part = "" if item.family in (Family.CROSSTALK, Family.POSITION_GAIN) else item.part
-        waved = item.family is Family.POSITION_GAIN and item.joint in {
-            f.joint for f in found if f.family is item.family
-        }
-        if item not in found and not waved:
-            rest.setdefault((item.family, item.joint, part), answers.unfound(by_own_rows(other, noise), energy))
-    return (*found.values(), *rest.values())
+    return (*found.values(), *(answers.unfound(by_own_rows(one, noise), energy) for one in _told(seen, found)))
+
+
+def _told(seen: Sequence[Seen], found: Collection[Imperfection]) -> list[Seen]:
+    """Of what was not found, what is said: of crosstalk the one that explains most of a joint, of the waves of a gain the widest.
+
+    Of a gain that may go with the position in several ways, no wave is larger than the widest bound says.
+    """
+    waved = {item.joint for item in found if item.family is Family.POSITION_GAIN}
+    out: dict[tuple[Family, int | None, str], Seen] = {}
+    for one in sorted(seen, key=lambda s: -s.taken):
+        item = one.item
+        if item in found or (item.family is Family.POSITION_GAIN and item.joint in waved):
+            continue
+        key = item.family, item.joint, "" if item.family in (Family.CROSSTALK, Family.POSITION_GAIN) else item.part
+        known = out.setdefault(key, one)
+        if item.family is Family.POSITION_GAIN:
+            widest = max(known, one, key=lambda s: abs(s.size) + s.half)
+            out[key] = replace(widest, item=replace(widest.item, part=""))
+    return list(out.values())
 
 
 def _instead(
