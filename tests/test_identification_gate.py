@@ -199,6 +199,18 @@ def test_growth_by_extrapolation_or_another_load_is_told_from_memorising() -> No
     assert "1.3 times as fast" in messages(other)
 
 
+def test_a_load_that_the_arm_cannot_have_lacked_is_none() -> None:
+    """Weight subtracted in the held-out motion alone read as a load of minus 150 kg."""
+    train, tested = [moving("a", error=0.02)], [moving("a", error=0.1)]
+    for mass, named in ((-1.5, True), (-150.0, False)):
+        load = OtherLoad(mass=mass, explains=0.9, explains_train=0.1, lightest=-2.0)
+        assert ("another load on the flange" in messages(judged(train, tested, other_load=load))) is named
+        assert OtherLoad.from_dict(load.as_dict()) == load
+    for share, named in ((0.8, True), (0.95, False)):
+        load = OtherLoad(mass=0.6, explains=0.9, explains_train=0.1, instead="weight", instead_explains=share)
+        assert ("another load on the flange" in messages(judged(train, tested, other_load=load))) is named
+
+
 @pytest.mark.parametrize(
     ("speed", "torque", "blamed"),
     [(1.3, 5.0, False), (3.0, 0.01, False), (3.0, 5.0, True)],

@@ -13,11 +13,13 @@ import pytest
 from armid.identification.faults import Answer
 from armid.identification.pipeline import run_identification
 from armid.identification.settings import Identification
+from armid.kernels.dynamics import gravity, inverse_dynamics
 from armid.logs.check import check_log
 from armid.logs.health.refuse import LogRefusedError
 from armid.logs.log import Channel, Log
 from armid.outcome import Verdict
 from armid.robot.load import load_robot
+from armid.rows.presliding import followed
 from support.identified import EFFECTS, log, trusted, urdf_file
 from support.realdata import real_data
 
@@ -92,6 +94,55 @@ def test_a_wrong_gain_is_decisive_in_a_recording_that_has_small_errors_of_its_ow
     assert fault.low - 0.05 < gain - 1.0 < fault.high + 0.05  # the recording's own gain is within its tolerance
     assert result.verdict is Verdict.UNTRUSTED
     assert not fault.rivals
+
+
+@pytest.mark.parametrize("what", ["gain of shoulder", "weight"])
+def test_a_gain_or_a_weight_that_is_another_in_the_held_out_motion_is_no_load(what: str) -> None:
+    robot = load_robot(str(urdf_file()))
+    train, other = clean(3), clean(5)
+    torque = np.array(other[Channel.LINK_TORQUE])
+    if what == "weight":
+        torque -= gravity(trusted().robot, other[Channel.POSITION])
+    else:
+        torque[:, 1] *= 0.8
+    tested = replace(other, channels={**other.channels, Channel.LINK_TORQUE: torque})
+    result = run_identification(robot, [train], [tested], Identification(effects=EFFECTS, sensitivity=False))
+    load = result.evidence.other_load if result.evidence is not None else None
+    assert load is not None
+    assert load.instead == what
+    assert load.instead_size == pytest.approx(-1.0 if what == "weight" else -0.2, abs=0.02)
+    grown = [check.message for check in result.checks if check.code == "joint-overfitted"]
+    assert grown
+    assert all(f"{what} is another there" in text and "load" not in text for text in grown)
+
+
+@cache
+def hardly_moving(seed: int) -> Log:
+    """The elbow moves by a hundredth of a radian, over which its friction does no more than turn around."""
+    robot, recorded = trusted().robot, clean(seed)
+    elbow = robot.joints[2]
+    joints = (*robot.joints[:2], replace(elbow, drive=replace(elbow.drive, coulomb=0.0)))
+    t = recorded.time
+    q = np.array(recorded[Channel.POSITION])
+    q[:, 2] = 0.4 + 0.005 * np.sin(2.0 * np.pi * 0.3 * t) * np.cos(2.0 * np.pi * 0.1 * t)
+    qd, qdd = (np.gradient(x, t, axis=0) for x in (q, np.gradient(q, t, axis=0)))
+    torque = inverse_dynamics(replace(robot, joints=joints), q, qd, qdd, drives=True)
+    torque[:, 2] += 3.0 * followed(q[:, 2], 0.008)
+    rng = np.random.default_rng(seed)
+    channels = {Channel.POSITION: q, Channel.LINK_TORQUE: torque + rng.normal(0.0, 0.05, torque.shape)}
+    return replace(recorded, channels=channels, notes=())
+
+
+def test_of_a_joint_that_hardly_moves_no_spring_is_found() -> None:
+    """Over a hundredth of a radian friction that turns around pulls back as a spring does."""
+    robot = load_robot(str(urdf_file()))
+    logs = [hardly_moving(seed) for seed in (3, 5)]
+    result = run_identification(robot, logs[:1], logs[1:], Identification(effects=EFFECTS, sensitivity=False))
+    for kind in ("spring", "zero", "scale", "eccentricity sine", "play"):
+        fault = result.faults[f"{kind} of elbow"]
+        assert fault.answer is Answer.UNDECIDABLE
+        assert "larger range" in fault.experiment
+        assert "larger range" not in result.faults[f"{kind} of shoulder"].experiment
 
 
 def test_a_clean_recording_is_trusted_with_other_noise() -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cache
+from math import isinf
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,9 @@ import pytest
 
 from armid.documents import write_arrays, write_json
 from armid.errors import InputError
+from armid.identification.candidates import SUSPECTED
 from armid.identification.evidence import Evidence
+from armid.identification.faults import Answer
 from armid.identification.pipeline import run_identification
 from armid.identification.result import Result, load_result
 from armid.identification.settings import Identification
@@ -133,6 +136,17 @@ def with_wave(recorded: Log) -> Log:
     torque = np.array(recorded.channels[Channel.LINK_TORQUE])
     torque[:, -1] += 1.5 * np.std(torque[:, -1]) * np.sin(2.0 * np.pi * 1.7 * recorded.time)
     return replace(recorded, channels={**recorded.channels, Channel.LINK_TORQUE: torque})
+
+
+def test_nothing_is_excluded_of_a_joint_that_the_model_does_not_explain() -> None:
+    result = unexplained()
+    kinds = [family.value for family in SUSPECTED]
+    answers = {(f.kind.partition(" ")[0], f.joint): f for f in result.faults}
+    own = [f for (kind, joint), f in answers.items() if kind in kinds and joint == "elbow"]
+    assert len(own) > 10
+    assert not [f.name for f in own if f.answer is Answer.EXCLUDED]
+    assert [f for f in own if "not explained" in f.experiment and isinf(f.bound)]
+    assert [f for (kind, joint), f in answers.items() if joint == "shoulder" and f.answer is Answer.EXCLUDED]
 
 
 def embellished(result: Result, factor: float) -> Result:

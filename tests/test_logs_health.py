@@ -231,6 +231,21 @@ def test_a_channel_that_drops_to_zero_is_half_dead(share):
     assert "half-dead" not in codes(changed(tau=coarse))
 
 
+@pytest.mark.parametrize("value", [0.07, -4.0])
+def test_a_channel_that_drops_to_any_one_value_is_half_dead(value):
+    rng = np.random.default_rng(0)
+    torque = CLEAN[TAU][:, 1]
+    dropped = np.where(rng.random(len(torque)) < 0.3, value, torque)
+    found = problems(changed(tau=edited(CLEAN[TAU], lambda x: x.__setitem__((slice(None), 1), dropped))))
+    assert found[("half-dead", "shoulder")] is Severity.ERROR
+    # Two steps of a coarse channel, a torque held for ten rows, and one cut off are none that drops out.
+    step = 0.7 * np.ptp(torque)
+    held = torque[np.arange(len(torque)) // 10 * 10]
+    for x in (step * np.round(torque / step), held, np.minimum(torque, np.quantile(torque, 0.7))):
+        log = changed(tau=edited(CLEAN[TAU], lambda values, x=x: values.__setitem__((slice(None), 1), x)))
+        assert "half-dead" not in codes(log)
+
+
 def test_a_log_that_mostly_rests_says_so():
     # The same motion, stopped half-way.
     stop = len(CLEAN[Q]) // 2
@@ -335,6 +350,20 @@ def test_a_payload_nobody_mentioned(kilograms):
     said = replace(log, conditions=replace(log.conditions, payload=kilograms))
     assert problems(said) == {}
     assert t[0] == 0.0
+
+
+@pytest.mark.parametrize("seed", [0, 36, 111])
+def test_a_description_that_is_off_by_a_third_is_no_payload(seed):
+    """A body on the last link explains two thirds and more of what these descriptions leave, and weighs 0.8 to 1.2 kg."""
+    robot, rng = arm(), np.random.default_rng(seed)
+    _, q, qd, qdd = motion()
+    inertial = np.array(robot.inertial).reshape(-1, 10)
+    for body in inertial:
+        body *= 1.0 + 0.3 * rng.choice([-1, 0, 1])
+        body[1:4] += 0.03 * body[0] * rng.uniform(-1, 1, 3)
+    tau = inverse_dynamics(robot, q, qd, qdd, inertial=inertial.ravel(), drives=True)
+    tau = tau + np.random.default_rng(0).normal(0, 0.15, tau.shape)
+    assert "payload-suspected" not in codes(changed(tau=tau))
 
 
 def test_friction_that_drives():

@@ -27,14 +27,14 @@ Read = Callable[[FloatArray, FloatArray], FloatArray]
 """Torque that the waist's sensor reads, from the positions and torques of the log."""
 
 
-def identified(read: Read) -> Result:
+def identified(read: Read, joint: int = WAIST) -> Result:
     robot = load_robot(str(urdf_file()))
     truth = varied(robot, 0.2, np.random.default_rng(1))
 
     def recorded(seed: int) -> Log:
         own = log(robot, truth, seed=seed)
         torque = np.array(own[Channel.LINK_TORQUE])
-        torque[:, WAIST] = read(own[Channel.POSITION], torque)
+        torque[:, joint] = read(own[Channel.POSITION], torque)
         return replace(own, channels={**own.channels, Channel.LINK_TORQUE: torque})
 
     settings = Identification(effects=EFFECTS, sensitivity=False, imperfections=ImperfectionTolerances(families=()))
@@ -59,12 +59,17 @@ def by_load(_: FloatArray, torque: FloatArray) -> FloatArray:
     return own * (1.0 - 0.2 * np.abs(own) / np.abs(own).max())
 
 
+def by_position(q: FloatArray, torque: FloatArray) -> FloatArray:
+    return (1.0 + 0.2 * np.sin(q[:, WAIST])) * torque[:, WAIST]
+
+
 @pytest.mark.parametrize(
     ("read", "name", "size"),
     [
         (by_sign, "direction-gain of waist", 0.2 / 1.1),
         (by_turning, "turning-gain of waist", 0.2 / 1.1),
         (by_load, "load-gain of waist", -0.1),
+        (by_position, "position-gain sine of waist", 0.2),
         (of_the_shoulder, "crosstalk from shoulder of waist", 0.1),
     ],
 )
@@ -73,6 +78,15 @@ def test_a_sensor_that_mixes_is_named_and_decisive(read: Read, name: str, size: 
     fault = result.faults[name]
     assert fault.answer is Answer.FOUND
     assert fault.estimate == pytest.approx(size, rel=0.2)  # a load gain is per largest load, known from misread torque
+    assert result.verdict is Verdict.UNTRUSTED
+
+
+def test_a_gain_that_goes_with_the_position_is_no_spring_and_no_gain_of_all_positions() -> None:
+    """Both were found in its place where the joint carries weight, and the model was trusted."""
+    result = identified(lambda q, torque: (1.0 + 0.3 * np.sin(2.0 * q[:, SHOULDER])) * torque[:, SHOULDER], SHOULDER)
+    found = {f.name: f for f in result.faults if f.answer is Answer.FOUND}
+    assert set(found) == {"position-gain sine of twice of shoulder"}
+    assert found["position-gain sine of twice of shoulder"].estimate == pytest.approx(0.3, rel=0.1)
     assert result.verdict is Verdict.UNTRUSTED
 
 

@@ -20,6 +20,7 @@ MIXED = (
     Family.DIRECTION_GAIN,
     Family.TURNING_GAIN,
     Family.LOAD_GAIN,
+    Family.POSITION_GAIN,
     Family.CROSSTALK,
     Family.HYSTERESIS,
 )
@@ -102,6 +103,7 @@ EXPERIMENTS = {
     Family.DIRECTION_GAIN: "hold a weighed load on either side of the joint, and compare the two torques",
     Family.TURNING_GAIN: "turn the joint to and fro slowly under a weighed load, so that its torque takes both signs both ways",
     Family.LOAD_GAIN: "hold weighed loads, light and heavy, and compare the torque with them",
+    Family.POSITION_GAIN: "hold a weighed load at several positions of the joint, and compare its torque with the weight",
     Family.CROSSTALK: "brake this joint, load the other one by hand, and read the torque of this one",
     Family.ECCENTRICITY: "turn the joint once round slowly beside a dial or a second encoder, or calibrate the arm",
     Family.PLAY: "lock the drive, push the joint to and fro, and read its encoder",
@@ -109,6 +111,9 @@ EXPERIMENTS = {
     Family.SPRING: "hold the joint still at both ends of its range, or take off cables and hoses",
 }
 """What would decide a fault of a family."""
+
+LARGER_RANGE = "move this joint over a larger range: over so little friction acts as a spring"
+"""What would decide anything about the position of a joint that hardly moves."""
 
 _AT_ONCE = "see what happened then (a restart, a plug, a tool, a push), and record again"
 
@@ -130,6 +135,7 @@ class Seen:
         spread: deviation by what leaving out blocks of time changes.
         freedom: degrees of freedom of the spread; the fewer blocks, the less it is known itself.
         beyond: squared error it takes away beyond a simpler candidate that it holds; a slow drift beyond a straight line.
+        moves: whether its joint moves far enough to tell it from friction.
     """
 
     item: Imperfection
@@ -139,6 +145,7 @@ class Seen:
     spread: float = 0.0
     freedom: float = inf
     beyond: float = inf
+    moves: bool = True
 
     @property
     def half(self) -> float:
@@ -166,6 +173,11 @@ class Seen:
         """What was undone, of so much, from what is seen once it is: shares of what was multiplied multiply."""
         factor = 1.0 + size if multiplies(self.item) else 1.0
         return replace(self, size=size, deviation=factor * self.deviation, spread=factor * self.spread)
+
+
+def nothing_told(seen: Seen) -> Seen:
+    """A candidate of which the motion tells nothing: its joint moves too little."""
+    return replace(seen, size=0.0, deviation=inf, taken=0.0, spread=0.0, moves=False)
 
 
 def together(item: Imperfection, size: float, more: float) -> float:

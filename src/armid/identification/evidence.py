@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from math import nan
+from math import inf, nan
 from typing import Any
 
 from armid.identification.comparison import Comparison
@@ -25,14 +25,34 @@ class OtherLoad:
         explains: share of the squared held-out error.
         explains_train: share of the squared training error, where the same load is no explanation of a difference; zero when
             that motion is not at hand.
+        lightest: change of mass below which the arm would lack more than its last bodies weigh [kg].
+        instead: what one number of the sensors or of the controller explains best, in words such as `gain of joint2` or `weight`;
+            empty when not looked at.
+        instead_size: by which it is another in the held-out motion, a share.
+        instead_explains: share of the squared held-out error.
     """
 
     mass: float
     explains: float
     explains_train: float
+    lightest: float = -inf
+    instead: str = ""
+    instead_size: float = 0.0
+    instead_explains: float = 0.0
 
-    def as_dict(self) -> dict[str, float]:
+    def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> OtherLoad:
+        """What `as_dict` gave; an infinite number is stored as null."""
+        numbers = {key: number_or_nan(value) for key, value in values.items() if key not in ("instead", "lightest")}
+        lightest = values.get("lightest")
+        return OtherLoad(
+            **numbers,
+            lightest=-inf if lightest is None else float(lightest),
+            instead=values.get("instead", ""),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,9 +114,7 @@ class Evidence:
             noise={key: number_or_nan(value) for key, value in values["noise"].items()},
             repeated=number_or_nan(values["repeated"]),
             cross_predicted={key: number_or_nan(value) for key, value in values["cross_predicted"].items()},
-            other_load=None
-            if load is None
-            else OtherLoad(**{key: number_or_nan(value) for key, value in load.items()}),
+            other_load=None if load is None else OtherLoad.from_dict(load),
             against_nominal=tuple(map(_comparison, values["against_nominal"])),
             against_constant=tuple(map(_comparison, values["against_constant"])),
             train=tuple(map(JointMotion.from_dict, values["train"])),

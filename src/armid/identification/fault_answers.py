@@ -10,7 +10,7 @@ import numpy as np
 
 from armid.estimation.estimate import NORMAL_95
 from armid.estimation.imperfections import FACTORS
-from armid.identification.candidates import MIXED, Seen, experiment_for, undoing_words
+from armid.identification.candidates import LARGER_RANGE, MIXED, Seen, experiment_for, undoing_words
 from armid.identification.described_ways import way_words
 from armid.identification.faults import Answer, Fault
 from armid.identification.sensors import DELAYS, Sized
@@ -126,7 +126,7 @@ class FaultAnswers:
             explains=float(np.clip(explains, 0.0, 1.0)),
             held_out_change=change,
             words=self._undoing(item, seen.size) if answer is Answer.FOUND else "",
-            experiment=experiment_for(item) if answer is Answer.UNDECIDABLE else "",
+            experiment=_experiment(seen) if answer is Answer.UNDECIDABLE else "",
             large=large,
         )
 
@@ -138,6 +138,11 @@ class FaultAnswers:
         if item.family is Family.LENGTH:
             return way_words(self.robot, int(item.joint or 0), size)
         return undoing_words(item, size, self.channels)
+
+
+def _experiment(seen: Seen) -> str:
+    """What would decide it."""
+    return experiment_for(seen.item) if seen.moves else LARGER_RANGE
 
 
 def with_deviations(sizes: Sequence[Sized], found: Mapping[Imperfection, Fault]) -> tuple[Sized, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf, isfinite, isnan, nan, pi
@@ -242,6 +242,61 @@ def _bounded_width(fault: Fault) -> Fault:
     if fault.answer is Answer.FOUND or not fault.low < 0.0:
         return fault
     return replace(fault, estimate=max(fault.estimate, 0.0), low=0.0, high=fault.bound)
+
+
+def beside_unexplained(faults: Iterable[Fault], joints: Collection[str]) -> tuple[Fault, ...]:
+    """The faults, where nothing about a joint that the model does not explain is excluded.
+
+    A bound holds beside a model that is right but for the fault. Where something else is missing, or the fault is so large that
+    its column no longer tells what it does, the truth may lie beyond it: an encoder's play of 5.7 degrees, after which its joint
+    hardly moves with its torque, was excluded beyond half a degree.
+
+    Args:
+        faults: see there.
+        joints: names of those whose error is beyond their limit.
+    """
+    return tuple(
+        replace(
+            fault,
+            estimate=nan,
+            standard_deviation=inf,
+            low=-inf,
+            high=inf,
+            answer=Answer.UNDECIDABLE,
+            experiment=_MEND_FIRST,
+        )
+        if fault.answer is Answer.EXCLUDED and fault.joint in joints
+        else fault
+        for fault in faults
+    )
+
+
+def without_stand_ins(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+    """The faults; of a joint whose gain goes with its position, what was found before that and taken back for it is not there.
+
+    One gain for all positions, a spring or an angle off its zero stands in for most of it, and it is tried in their place.
+    """
+    every = tuple(faults)
+    gains = {f.joint: f for f in every if f.answer is Answer.FOUND and f.kind.startswith(Family.POSITION_GAIN)}
+    return tuple(
+        replace(
+            fault,
+            answer=Answer.UNDECIDABLE,
+            words="",
+            large=False,
+            experiment=f"mend the {gains[fault.joint].name} first",
+        )
+        if fault.joint in gains and fault.answer is Answer.FOUND and fault.kind in _STAND_INS and not fault.corrected
+        else fault
+        for fault in every
+    )
+
+
+_STAND_INS = (Family.GAIN, Family.ZERO, Family.SCALE, Family.GEAR_RATIO, Family.SPRING, Family.PLAY)
+"""Kinds that stand in for a gain that goes with the position."""
+
+
+_MEND_FIRST = "its torque is not explained: mend what is wrong with this joint first; no bound holds beside that"
 
 
 def listed_faults(faults: Iterable[Fault]) -> Listing[Fault]:

@@ -26,11 +26,12 @@ from armid.identification.thresholds import REPEATED_SHARE
 from armid.information.information import Information, total
 from armid.information.solve import smallest_solution
 from armid.information.status import EstimationError
-from armid.kernels.evaluate import evaluate_rows
+from armid.kernels.evaluate import evaluate_rows, residuals
 from armid.logs.recording import Recording
 from armid.notes import Note
 from armid.parameters.effects import TorqueSide
 from armid.parameters.inertial import INERTIAL_NAMES
+from armid.rows.gravity import GravityRows
 
 Refit = Callable[[Information], FloatArray]
 """Full standard parameters from the Information of some motion."""
@@ -177,18 +178,78 @@ def other_load(held_out: Sequence[Run], standard: FloatArray, *, train: Sequence
     if not len(held_out) or torque_source(held_out).effects.torques is TorqueSide.DIFFERENCE:
         return None
     mass, explains = _load_fit(held_out, standard)
-    return OtherLoad(mass=mass, explains=explains, explains_train=_load_fit(train, standard)[1] if len(train) else 0.0)
+    instead, size, share = _sensed_otherwise(held_out, standard)
+    return OtherLoad(
+        mass=mass,
+        explains=explains,
+        explains_train=_load_fit(train, standard)[1] if len(train) else 0.0,
+        lightest=-_last_bodies(held_out, standard),
+        instead=instead,
+        instead_size=size,
+        instead_explains=share,
+    )
 
 
 def _load_fit(runs: Sequence[Run], standard: FloatArray) -> tuple[float, float]:
     """Mass [kg] and explained share of the squared error of a body added to the last link."""
-    stride = max(1, sum(lengths_of(runs)) // _LOOKED_AT)
-    parts = list(each_run(runs, _LoadRows(standard, stride)))
+    parts = list(each_run(runs, _LoadRows(standard, _stride(runs))))
     rows, residual = (np.concatenate([part[k] for part in parts]) for k in range(2))
     values = smallest_solution(rows, residual, rcond=1e-6)
     before = float(residual @ residual)
     after = float(np.sum((residual - rows @ values) ** 2))
     return float(values[0]), 1.0 - after / before if before > 0.0 else 0.0
+
+
+def _stride(runs: Sequence[Run]) -> int:
+    return max(1, sum(lengths_of(runs)) // _LOOKED_AT)
+
+
+def _sensed_otherwise(runs: Sequence[Run], standard: FloatArray) -> tuple[str, float, float]:
+    """What one number that is another in a motion explains best of its errors: in words, its size, and the explained share.
+
+    The weight that a controller takes out, the gain of all torques, or that of one; nothing where both sides are measured.
+    """
+    if len(runs[0].channels) != torque_source(runs).robot.n_joints:
+        return "", 0.0, 0.0
+    parts = list(each_run(runs, _SensedRows(standard, _stride(runs))))
+    torque, weight, residual = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    before = float((residual**2).sum())
+    channels = runs[0].channels
+    columns = {"weight": weight, "gain of all torques": torque}
+    columns |= {
+        f"gain of {name}": np.where(np.arange(len(channels)) == c, torque, 0.0) for c, name in enumerate(channels)
+    }
+    best = "", 0.0, 0.0
+    for words, column in columns.items():
+        power, shared = float((column**2).sum()), float((column * residual).sum())
+        explains = shared**2 / (power * before) if power * before > 0.0 else 0.0
+        if explains > best[2]:
+            best = words, shared / power, explains
+    return best
+
+
+def _last_bodies(runs: Sequence[Run], standard: FloatArray) -> float:
+    """Mass of the bodies of the last half of the joints [kg]."""
+    n, columns = torque_source(runs).robot.n_joints, runs[0].source.columns
+    names = (f"link{k}.mass" for k in range(n - n // 2 + 1, n + 1))
+    return float(sum(standard[columns.index(name)] for name in names if name in columns))
+
+
+@dataclass(frozen=True, eq=False)
+class _SensedRows:
+    """Predicted torque of every so many-th sample, the part of it that is weight, and residuals, of one run."""
+
+    standard: FloatArray
+    stride: int
+
+    def __call__(self, run: Run) -> tuple[FloatArray, FloatArray, FloatArray]:
+        source = torque_source([run])
+        n = source.robot.n_joints
+        residual = run.residuals(self.standard)[:: self.stride]
+        rows = GravityRows(source.robot, source.effects, loaded=source.loaded)
+        q = run.inputs[:: self.stride, :n]
+        weight = -residuals(rows, q, np.zeros((len(q), n)), self.standard)
+        return run.y[:: self.stride] - residual, weight, residual
 
 
 @dataclass(frozen=True, eq=False)

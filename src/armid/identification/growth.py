@@ -1,13 +1,13 @@
-"""Why a joint does worse on other motion than on that it was learnt from: another load, extrapolation, or neither."""
+"""Why a joint does worse on other motion than on that learnt from: another load, gain or weight, extrapolation, or none."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isnan
 
-from armid.identification.evidence import Evidence
+from armid.identification.evidence import Evidence, OtherLoad
 from armid.identification.motion import JointMotion
-from armid.identification.thresholds import BEYOND_POSITION, BEYOND_SPEED, LOAD_EXPLAINS, LOAD_MASS
+from armid.identification.thresholds import BEYOND_POSITION, BEYOND_SPEED, GAIN_EXPLAINS, LOAD_EXPLAINS, LOAD_MASS
 
 _CLEARLY = 1.5
 """Times the thresholds of extrapolation at which a motion explains errors of other joints than its own: 1.8 times as fast, three
@@ -30,23 +30,41 @@ class Extrapolation:
 
 
 def diagnosis(name: str, evidence: Evidence) -> tuple[str, str]:
-    """Why a joint does worse on other motion, and what to do: another load, extrapolation, or neither of the two."""
-    load = evidence.other_load
-    if load is not None and load.explains > LOAD_EXPLAINS.value and load.explains_train < 0.5 * load.explains:
-        # Named first: going a little beyond the training motion is ordinary, a body that explains most of the error is not.
-        what = (
-            f"{load.mass:+.2g} kg" if abs(load.mass) > LOAD_MASS.value else "the same mass placed or turned otherwise"
-        )
-        return (
-            f"another load on the flange ({what}) explains {100 * load.explains:.0f} % of the held-out error",
-            "say what the arm carried, or record both with the same",
-        )
+    """Why a joint does worse on other motion, and what to do: another load, gain or weight, extrapolation, or none of these."""
+    # Named first: going a little beyond the training motion is ordinary, what explains most of the error is not.
+    named = _at_once(evidence.other_load)
+    if named is not None:
+        return named
     blamed = _blamed(name, evidence)
     if blamed:
         return f"the held-out motion goes beyond the training motion ({blamed})", "train on motion as fast and as wide"
     return (
         "neither faster or wider motion nor another load explains it: it was memorised, or the model lacks something",
         "record a richer motion, and look at what could be wrong",
+    )
+
+
+def _at_once(load: OtherLoad | None) -> tuple[str, str] | None:
+    """What explains most of the errors of all joints at once: a body on the flange, or one number of sensors or controller.
+
+    A load that weighs less than nothing is one that the arm carried in training. It cannot have lacked more than its last bodies
+    weigh: weight that is subtracted in the held-out motion alone looks like a load of minus half the arm.
+    """
+    if load is None or load.explains_train >= 0.5 * load.explains:
+        return None
+    otherwise = load.instead_explains > load.explains
+    if otherwise and load.instead_explains > GAIN_EXPLAINS.value:
+        return (
+            f"{load.instead} is another there ({100 * load.instead_size:+.0f} %), which explains "
+            f"{100 * load.instead_explains:.0f} % of the held-out error",
+            "look at the settings of sensors and controller, and record both motions with the same",
+        )
+    if otherwise or load.explains <= LOAD_EXPLAINS.value or load.mass < load.lightest:
+        return None
+    what = f"{load.mass:+.2g} kg" if abs(load.mass) > LOAD_MASS.value else "the same mass placed or turned otherwise"
+    return (
+        f"another load on the flange ({what}) explains {100 * load.explains:.0f} % of the held-out error",
+        "say what the arm carried, or record both with the same",
     )
 
 

@@ -69,6 +69,12 @@ class JudgedJoint:
         return max(JOINT_ERROR.value, min(light, UNEXPLAINED.value))
 
     @property
+    def unexplained(self) -> bool:
+        """Whether its error in motion is beyond its limit, in training or held-out motion, and not mostly noise."""
+        largest = max(self.limit * self.torque, FLOOR_RATIO.value * self.noise)
+        return max(self.error, self.train) > largest
+
+    @property
     def is_noise(self) -> bool:
         """Whether what is not explained is mostly noise of the torque, which no model predicts."""
         return self.noise * FLOOR_RATIO.value >= self.error

@@ -61,7 +61,10 @@ def mixed_faults(
         if not worth:
             break
         best = max(worth, key=lambda s: s.taken)
-        trial, quiet, own = _undone(trials, record, drifts, best, alike)
+        instead = _instead(trials, record, drifts, best, candidates, noise, alike)
+        trial, quiet, own = (
+            _undone(trials, *instead, alike) if instead else _undone(trials, record, drifts, best, alike)
+        )
         after = trials.held_out_error(trial)
         change = float(np.exp(after - held_out_error)) - 1.0
         beyond = own.certain and abs(own.size) - own.half > own.item.tolerance
@@ -69,17 +72,56 @@ def mixed_faults(
             refused.add(best.item)
             continue
         large = trials.large(trial, own, alike)
-        found[best.item] = answers.found(own, explains=best.taken / energy, change=change, large=large)
+        if own.item != best.item:
+            refused.add(best.item)
+        found[own.item] = answers.found(own, explains=best.taken / energy, change=change, large=large)
         record, noise, held_out_error = trial, quiet, after
         seen, energy = scan(record, drifts, candidates, noise, alike)
-    rest: dict[tuple[Family, int | None, str], Fault] = {}
-    for other in sorted(seen, key=lambda s: -s.taken):
-        item = other.item
-        # Of crosstalk the one that explains most of a joint.
-        part = "" if item.family is Family.CROSSTALK else item.part
-        if item not in found:
-            rest.setdefault((item.family, item.joint, part), answers.unfound(by_own_rows(other, noise), energy))
-    return (*found.values(), *rest.values())
+    return (*found.values(), *(answers.unfound(by_own_rows(one, noise), energy) for one in _told(seen, found)))
+
+
+def _told(seen: Sequence[Seen], found: Collection[Imperfection]) -> list[Seen]:
+    """Of what was not found, what is said: of crosstalk the one that explains most of a joint, of the waves of a gain the widest.
+
+    Of a gain that may go with the position in several ways, no wave is larger than the widest bound says.
+    """
+    waved = {item.joint for item in found if item.family is Family.POSITION_GAIN}
+    out: dict[tuple[Family, int | None, str], Seen] = {}
+    for one in sorted(seen, key=lambda s: -s.taken):
+        item = one.item
+        if item in found or (item.family is Family.POSITION_GAIN and item.joint in waved):
+            continue
+        key = item.family, item.joint, "" if item.family in (Family.CROSSTALK, Family.POSITION_GAIN) else item.part
+        known = out.setdefault(key, one)
+        if item.family is Family.POSITION_GAIN:
+            widest = max(known, one, key=lambda s: abs(s.size) + s.half)
+            out[key] = replace(widest, item=replace(widest.item, part=""))
+    return list(out.values())
+
+
+def _instead(
+    trials: Trials,
+    record: Imperfections,
+    drifts: Sequence[Sized],
+    best: Seen,
+    candidates: Sequence[Imperfection],
+    noise: RowNoise,
+    alike: Sequence[Imperfection],
+) -> tuple[Imperfections, Sequence[Sized], Seen] | None:
+    """A record without what was undone of a joint whose gain goes with its position, and the wave that is seen then.
+
+    Of such a gain one number for all positions, a spring or an angle off its zero takes most; beside these the rest of it asks
+    for bodies that cannot be. None for other candidates, and where nothing of the joint was undone.
+    """
+    if best.item.family is not Family.POSITION_GAIN:
+        return None
+    kept = tuple(sized for sized in record.sizes if sized.item.joint != best.item.joint)
+    if len(kept) == len(record.sizes):
+        return None
+    bare, _ = trials.train.fitted(replace(record, sizes=kept), drifts)
+    own = [i for i in candidates if i.family is best.item.family and i.joint == best.item.joint]
+    seen, _ = trials.train.scan(bare, drifts, own, noise, alike)
+    return bare, drifts, max(seen, key=lambda s: s.taken)
 
 
 def _undone(

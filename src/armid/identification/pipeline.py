@@ -28,7 +28,7 @@ from armid.identification.doubts import (
     with_method,
     without_sensors,
 )
-from armid.identification.faults import Answer, Fault
+from armid.identification.faults import Answer, Fault, beside_unexplained, without_stand_ins
 from armid.identification.fit import Fit, fitted
 from armid.identification.gains import DriveGains
 from armid.identification.gate import checks_of, with_suspects
@@ -210,6 +210,7 @@ def _estimated(
         return _with_shapes(robot, data, settings, gains, progress, aids)
     progress("what could be wrong")
     recorded, suspects = suspected(robot, data, settings, gains)
+    suspects = without_stand_ins(suspects)
     seen = Looked(train=looked_at(recorded.train), held_out=looked_at(recorded.held_out))
     progress("imperfections")
     data, beside = perfected(robot, recorded, settings, gains)
@@ -256,6 +257,7 @@ def _with_shapes(
     progress("what could be wrong")
     beside = Shaped(data=shaping.data, anew=lambda other: settled(other)[1].data)
     sound, suspects = suspected(robot, data, settings, gains, beside)
+    suspects = without_stand_ins(suspects)
     if sound is not data:
         data = sound
         plain, shaping = settled(data)
@@ -301,7 +303,8 @@ def _judged(
     fit = replace(estimated.fit, estimate=estimate if held_since is None else held_since.widened(estimate))
     result = judged(robot, data, fit, settings, gains, held)
     result = with_suspects(result, (*estimated.mistaken, *_apart(estimated.recorded, fit, result)))
-    suspects = (*result.suspects, *estimated.suspects, *_bounded(robot, data, fit, result))
+    told = beside_unexplained(estimated.suspects, _unexplained(result))
+    suspects = (*result.suspects, *told, *_bounded(robot, data, fit, result))
     result = replace(
         result,
         checks=(*result.checks, *cutoff_check(by_noise, moves), *estimated.checks),
@@ -312,6 +315,13 @@ def _judged(
         return result
     deviations = by_noise.standard_deviations
     return replace(result, sensitivity=sensitivities(settings, data, fit, held, moves, deviations))
+
+
+def _unexplained(result: Result) -> frozenset[str]:
+    """Joints whose torque the model does not explain."""
+    if result.evidence is None:
+        return frozenset()
+    return frozenset(joint.name for joint in judged_joints(result.joints, result.evidence) if joint.unexplained)
 
 
 def _bounded(robot: Robot, data: Data, fit: Fit, result: Result) -> Iterator[Fault]:

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from armid.arrays import FloatArray
 from armid.estimation.eliminated import Eliminated
 from armid.estimation.estimate import Estimate
 from armid.estimation.imperfections import FACTORS, block_spreads
@@ -21,13 +22,15 @@ from armid.estimation.reversals import classed_information
 from armid.estimation.run import Run, each_run
 from armid.estimation.runs import changed_runs, lengths_of
 from armid.identifiability.base import BaseParameters
-from armid.identification.candidates import DRIFTS, Seen
+from armid.identification.candidates import DRIFTS, Seen, nothing_told
 from armid.identification.elapsed import places
 from armid.identification.freed_runs import WithoutDrifts, seconds_of
 from armid.identification.imperfection_rows import RowNoise, RowsBeside, every_of
 from armid.identification.sensors import Imperfections, Sized, corrected_runs
+from armid.logs.health.channels import minimum_range
 from armid.robot.robot import Robot
 from armid.rows.imperfections import STRIBECK_SCALES, ColumnReference, Family, Imperfection, imperfections
+from armid.rows.presliding import CANDIDATES as PRESLIDING
 
 LOOKED_AT = 5000
 """Samples of a motion, spread evenly: residuals hold together for longer than that thins them out."""
@@ -54,6 +57,12 @@ that nobody knows, and beside a sensor that reads by direction friction that gro
 
 _OF_ANGLE = (Family.POSITION_SINE, Family.POSITION_COSINE)
 """As large as they may be in the model: three times their tolerance."""
+
+_OF_POSITION = (Family.SPRING, Family.ZERO, Family.ZERO_DRIFT, Family.SCALE, Family.ECCENTRICITY, Family.PLAY)
+"""Families of what is there by the position of one joint alone."""
+
+_PRESLIDING = 3.0
+"""Of the longest distance over which friction turns around: it is 95 % of its way then."""
 
 _FREE = 1e3
 """Tolerances: as large as the rows say."""
@@ -186,7 +195,23 @@ class Scanner:
             seen.append(
                 Seen(item=item, size=size, deviation=deviation, taken=taken, spread=float(spread), freedom=blocks - 1.0)
             )
-        return seen, energy
+        return [nothing_told(s) if self._turns_all_along(s.item) else s for s in seen], energy
+
+    def _turns_all_along(self, item: Imperfection) -> bool:
+        """Whether it is about the position of a joint that moves so little that its friction turns around all the way.
+
+        Over a distance of presliding friction is a spring: it pulls back in proportion to the way, by as much as it likes.
+        """
+        if item.family not in _OF_POSITION or item.joint is None:
+            return False
+        robot = torque_source(self.runs).robot
+        return bool(self._travel[item.joint] < max(_PRESLIDING * PRESLIDING[-1], minimum_range(robot, item.joint)))
+
+    @cached_property
+    def _travel(self) -> FloatArray:
+        """Between the extremes of every joint over all runs [rad or m]."""
+        low, high = zip(*each_run(self.runs, _extremes), strict=True)
+        return np.asarray(np.max(high, axis=0) - np.min(low, axis=0))
 
     def independent_rows(self, noise: RowNoise) -> float:
         """How many rows that are looked at tell anything of their own."""
@@ -198,6 +223,12 @@ class Scanner:
         """Blocks of time that are left out in turn."""
         seconds = sum(each_run(self.runs, seconds_of))
         return int(np.clip(seconds, *_BLOCKS))
+
+
+def _extremes(run: Run) -> tuple[FloatArray, FloatArray]:
+    """Least and greatest position of every joint [rad or m]."""
+    q = run.inputs[:, : torque_source([run]).robot.n_joints]
+    return q.min(axis=0), q.max(axis=0)
 
 
 def _width(item: Imperfection) -> float:

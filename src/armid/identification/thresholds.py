@@ -94,6 +94,13 @@ LOAD_EXPLAINS = Threshold(
     "of the squared held-out error",
     "that a body on the flange must explain to be named as the reason",
 )
+GAIN_EXPLAINS = Threshold(
+    "other-gain-explains",
+    0.9,
+    "of the squared held-out error",
+    "that a gain or weight that is another there must explain to be named: planted ones explain 0.98 and more; far beyond its "
+    "training motion a model predicts so badly that a gain of zero takes 0.53 away",
+)
 LOAD_MASS = Threshold(
     "other-load-mass", 0.05, "kg", "below which the change is a body placed or turned otherwise, not another one"
 )
@@ -355,6 +362,7 @@ THRESHOLDS = (
     BEYOND_SPEED,
     BEYOND_POSITION,
     LOAD_EXPLAINS,
+    GAIN_EXPLAINS,
     LOAD_MASS,
     GROWTH,
     NEGLIGIBLE,

@@ -56,6 +56,9 @@ class Family(StrEnum):
     """Torque gain while a joint turns forward beyond that while it turns back, a share, per joint."""
     LOAD_GAIN = "load-gain"
     """Torque gain at the joint's largest load beyond that near zero, a share, per joint: a sensor that saturates softly."""
+    POSITION_GAIN = "position-gain"
+    """Torque gain that goes with the joint's position, by this share at most, per joint: a sensor or a gear that is not round, by
+    waves of the angle; of a slide by its position [1/m]."""
     CROSSTALK = "crosstalk"
     """Share of another joint's torque that a joint's sensor reads beside its own."""
     ECCENTRICITY = "eccentricity"
@@ -130,6 +133,7 @@ KINDS: dict[Family, FamilyKind] = {
     Family.DIRECTION_GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=False, recurs=False),
     Family.TURNING_GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=False, recurs=False),
     Family.LOAD_GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=True, recurs=False),
+    Family.POSITION_GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=True, recurs=False),
     Family.CROSSTALK: FamilyKind(tolerance=0.02, unit="1", sensors=True, aliases=True, recurs=False),
     Family.ECCENTRICITY: FamilyKind(
         tolerance=float(np.radians(0.5)), unit="rad", sensors=True, aliases=True, recurs=False
@@ -154,6 +158,9 @@ description are those of the drawing; shapes of friction are a few per cent of t
 
 SINE, COSINE = "sine", "cosine"
 """Parts of a wave of the angle."""
+
+SINE_TWICE, COSINE_TWICE = "sine of twice", "cosine of twice"
+"""The same of a wave that comes twice in a turn, as of an oval ring."""
 
 POSITION_ALONE = "of its position alone"
 """Part of what concerns positions while recorded velocities, of another sensor, are right."""
@@ -327,6 +334,16 @@ def _of_family(family: Family, robot: Robot, reference: ColumnReference) -> list
             for j, joint in enumerate(robot.joints)
             if joint.kind is JointKind.REVOLUTE
             for part in (SINE, COSINE)
+        ]
+    if family is Family.POSITION_GAIN:
+        return [
+            Imperfection(family=family, joint=j, part=part, unit=unit, tolerance=kind.tolerance)
+            for j, joint in enumerate(robot.joints)
+            for part, unit in (
+                [(part, "1") for part in (SINE, COSINE, SINE_TWICE, COSINE_TWICE)]
+                if joint.kind is JointKind.REVOLUTE
+                else [("", "1/m")]
+            )
         ]
     parts = ("", POSITION_ALONE) if family is Family.PLAY and reference.recorded_velocity else ("",)
     out: list[Imperfection] = []

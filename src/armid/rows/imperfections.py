@@ -217,10 +217,27 @@ class Columns:
                 return np.asarray(0.5 * self._direction[:, j] * own)
             case Family.LOAD_GAIN:
                 return np.asarray(own * np.abs(own) / max(self._r.load[j], 1e-12))
+            case Family.POSITION_GAIN:
+                return np.asarray(own * self._wave(item, j))
             case Family.HYSTERESIS:
                 return -0.5 * self._behind_torque(j, item.tolerance)[:: self._m.every]
             case _:
                 return np.asarray(own)
+
+    def _wave(self, item: Imperfection, j: int) -> FloatArray:
+        """What a gain that is not constant goes with: a wave of the angle, or the position of a slide [m]."""
+        q = self._x[:, j]
+        match item.part:
+            case "sine":
+                return np.asarray(np.sin(q))
+            case "cosine":
+                return np.asarray(np.cos(q))
+            case "sine of twice":
+                return np.asarray(np.sin(2.0 * q))
+            case "cosine of twice":
+                return np.asarray(np.cos(2.0 * q))
+            case _:
+                return q
 
     def _behind_torque(self, j: int, width: float) -> FloatArray:
         """Whether torque of a joint rises or falls, between -1 and 1: it has turned around once it changed by this width.
@@ -242,7 +259,14 @@ class Columns:
                 return -self._rate_of_change(self.torque[:, j])[:: self._m.every]
             case Family.DRIFT | Family.SLOW_DRIFT | Family.GAIN_DRIFT | Family.FRICTION_DRIFT:
                 return self._changing(item, j)
-            case Family.DIRECTION_GAIN | Family.TURNING_GAIN | Family.LOAD_GAIN | Family.CROSSTALK | Family.HYSTERESIS:
+            case (
+                Family.DIRECTION_GAIN
+                | Family.TURNING_GAIN
+                | Family.LOAD_GAIN
+                | Family.POSITION_GAIN
+                | Family.CROSSTALK
+                | Family.HYSTERESIS
+            ):
                 return self._mixed(item, j)
             case Family.SPRING:
                 return self._x[:, j]

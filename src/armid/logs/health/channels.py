@@ -11,7 +11,7 @@ from armid.logs.conditioning.uniform import ordinary_step, stale_rows
 from armid.logs.health.bridged import bridged_findings
 from armid.logs.health.findings import finding, share
 from armid.logs.health.frozen import HeldStretch, held_stretches, leapt_stretch
-from armid.logs.health.rows import ABSURD, Mask, channel_spikes, corrupt, needed, within
+from armid.logs.health.rows import ABSURD, Mask, channel_spikes, corrupt, needed, resolution, within
 from armid.logs.health.thresholds import (
     AT_LIMIT,
     BEYOND_LIMIT,
@@ -35,6 +35,15 @@ from armid.logs.health.thresholds import (
 from armid.logs.log import Channel, Log
 from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
+
+_LOOKED_AT = 2000
+"""Rows of a torque among which its most frequent value is looked for; a value of a twentieth of all rows has a hundred there."""
+
+_STEPS = 1.5
+"""Steps of its resolution by which a coarse torque need not leap: it goes on by one."""
+
+_AGAIN = 5
+"""Leaps into one value and back from which on a torque drops out; a single stretch of it is a frozen one."""
 
 
 def channel_findings(log: Log, robot: Robot) -> Iterator[Note]:
@@ -211,34 +220,61 @@ def _frozen_torque(log: Log, channel: Channel, j: int, long: int, moving: Mask) 
 
 
 def _half_dead(log: Log, channel: Channel, j: int) -> Iterator[Note]:
-    """A torque that is exactly zero again and again while its joint moves."""
-    if not np.any(log[channel][:, j] == 0.0):
-        return
+    """A torque that is at one value, zero or another, again and again while its joint moves."""
     q = log[Channel.POSITION][:, j]
     speed = np.abs(np.gradient(np.where(np.isfinite(q), q, 0.0)))
     x = log[channel][speed > 0.1 * np.quantile(speed, 0.95), j]
-    zero = int(np.sum(x == 0.0))
-    if len(x) == 0 or zero <= ZERO_SHARE * len(x):
-        return
-    _, counts = np.unique(x[(x != 0.0) & np.isfinite(x)], return_counts=True)
-    if zero > ZERO_UNUSUAL * counts.max(initial=0) or _drops(x) > ZERO_SHARE * len(x):
-        yield finding(
-            "half-dead",
-            Severity.ERROR,
-            log.joints[j],
-            f"{channel.value} is exactly zero in {share(zero / len(x))} of the rows in which the joint moves",
-            "its sensor or bus drops out: mend it, or leave those rows out with `rows`",
-        )
+    if not np.isfinite(x.sum()):
+        x = x[np.isfinite(x)]
+    for value in {0.0, *_frequent_values(x)}:
+        there = int(np.sum(x == value))
+        if there <= ZERO_SHARE * len(x):
+            continue
+        _, counts = np.unique(x[x != value], return_counts=True)
+        unusual = there > ZERO_UNUSUAL * counts.max(initial=0)
+        dropped = _drops(x, value) > ZERO_SHARE * len(x)
+        # Where it is zero it may come from anywhere; any other value a torque may rightly keep.
+        if (unusual or dropped) if value == 0.0 else (unusual and dropped):
+            yield finding(
+                "half-dead",
+                Severity.ERROR,
+                log.joints[j],
+                f"{channel.value} is exactly {f'{value:.4g}' if value else 'zero'} in {share(there / len(x))} of the rows in "
+                "which the joint moves",
+                "its sensor or bus drops out: mend it, or leave those rows out with `rows`",
+            )
+            return
 
 
-def _drops(x: FloatArray) -> int:
-    """Zeros between two values far from zero on one side of it: a coarse channel comes to zero by steps."""
-    steps = np.abs(np.diff(x[(x != 0.0) & np.isfinite(x)]))
+def _frequent_values(x: FloatArray) -> tuple[float, ...]:
+    """The value that a torque has most often, where a few hundred of its rows show any as often as `ZERO_SHARE` does."""
+    if len(x) == 0:
+        return ()
+    # By chance, and the same each time: even steps would meet what drops out evenly in all rows or in none.
+    some = x[np.random.default_rng(0).integers(0, len(x), _LOOKED_AT)]
+    values, counts = np.unique(some, return_counts=True)
+    most = int(np.argmax(counts))
+    return (float(values[most]),) if counts[most] > 0.5 * ZERO_SHARE * _LOOKED_AT else ()
+
+
+def _drops(x: FloatArray, value: float) -> int:
+    """Rows at a value into which a torque leaps, from far off on one side of it, and back.
+
+    A coarse channel comes to it by steps, one that is cut off there by no more than its noise.
+    """
+    at = x == value
+    steps = np.abs(np.diff(x[~at]))
     if len(steps) == 0:
         return 0
-    far = 2.0 * float(np.quantile(steps, 0.95))
-    before, after = x[:-2], x[2:]
-    return int(np.sum((x[1:-1] == 0.0) & (np.abs(before) > far) & (np.abs(after) > far) & (before * after > 0.0)))
+    coarse = float(resolution(x[:, np.newaxis])[0])
+    far = max(2.0 * float(np.quantile(steps, 0.95)), _STEPS * coarse)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], at, [False]]).astype(np.int8)))
+    starts, stops = edges[::2], edges[1::2]
+    inside = (starts > 0) & (stops < len(x))
+    starts, stops = starts[inside], stops[inside]
+    before, after = x[starts - 1] - value, x[stops] - value
+    leapt = (np.abs(before) > far) & (np.abs(after) > far) & (before * after > 0.0)
+    return int((stops - starts)[leapt].sum()) if int(leapt.sum()) >= _AGAIN else 0
 
 
 def _is_extreme(values: FloatArray, row: int) -> bool:

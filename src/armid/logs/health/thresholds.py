@@ -120,13 +120,13 @@ ZERO_SHARE = _threshold(
     "half-dead",
     0.05,
     "of the rows in which the joint moves",
-    "with a torque of exactly zero: a sensor passes zero in a few rows, a channel that drops out stays there",
+    "with a torque of exactly one value: a sensor passes a value in a few rows, a channel that drops out comes back to it",
 )
 ZERO_UNUSUAL = _threshold(
     "half-dead-unusual",
     5.0,
     "times as often as the next most frequent value",
-    "a coarse channel is at zero no more often than near it",
+    "a coarse channel is at a value no more often than near it",
 )
 AT_LIMIT = _threshold("at-limit", 0.98, "of the torque limit", "drives hold a limit to about two percent")
 BEYOND_LIMIT = _threshold(
@@ -265,6 +265,20 @@ MIN_SHARE = _threshold("payload-share", 0.03, "of the arm's mass", "masses wrong
 MIN_JOINTS = int(_threshold("payload-joints", 4, "joints", "with fewer a wrong mass of any link looks like a payload"))
 LAST_LINK = _threshold(
     "payload-last-link", 0.5, "of the last link's mass", "descriptions err by so much, and it looks like a payload"
+)
+DESCRIBED = _threshold(
+    "payload-described",
+    0.2,
+    "of every mass, and of its radius of gyration",
+    "at most, as a standard deviation: by which masses, centres of mass and inertias of a description are off",
+)
+PAYLOAD_ODDS = _threshold(
+    "payload-odds",
+    18.0,
+    "logarithm",
+    "by which a payload must be likelier than errors of such a description: simulated clean logs that pass the other limits gave "
+    "9 at most (3 of 256, 16 arms, bodies up to 30 % off), 15 where every mass of an arm of four joints is off by 30 %; payloads "
+    "of 2 % of the arm's mass and more gave 23 at least",
 )
 COMPUTED = _threshold(
     "torque-computed",
