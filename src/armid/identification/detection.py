@@ -55,7 +55,7 @@ from armid.rows.imperfections import (
     imperfections,
 )
 
-_UNEVEN = (Family.DIRECTION_GAIN, Family.TURNING_GAIN, Family.LOAD_GAIN)
+_UNEVEN = (Family.DIRECTION_GAIN, Family.TURNING_GAIN, Family.LOAD_GAIN, Family.POSITION_GAIN)
 """Gains of a sensor that are not one number; a gain that is one fits most of each of them."""
 
 _MOST_FAULTS = 4
