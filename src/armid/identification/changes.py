@@ -64,7 +64,7 @@ class Changes:
         slow = [s for s in slow if s.item.family in CHANGES or s.item.joint not in known]
         others = [*seen, *slow]
         at_once = stepped(*where, found_on=LOOKED_AT, beside=there, energy=energy, others=others)
-        return [one for one in (*slow, *at_once) if _possible(one)]
+        return [one for one in (*slow, *at_once) if possible_change(one)]
 
     def likeliest(
         self, record: Imperfections, drifts: Sequence[Sized], noise: RowNoise, best: Sequence[Seen], energy: float
@@ -129,7 +129,7 @@ class Changes:
         return tuple(replace(one, part=item.part, stretch=item.stretch) for one in every if one.joint == item.joint)
 
 
-def _possible(seen: Seen) -> bool:
+def possible_change(seen: Seen) -> bool:
     """Whether a change is one that anything makes: what a model lacks asks for sizes that its derivative says nothing of."""
     least, most = _MOST.get(seen.item.family, (-inf, inf))
     return least <= seen.size <= most

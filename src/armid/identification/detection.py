@@ -30,7 +30,7 @@ from armid.identification.candidates import (
     within_chance,
     worth_undoing,
 )
-from armid.identification.changes import Changes
+from armid.identification.changes import Changes, possible_change
 from armid.identification.described_bodies import COMMON_GAIN
 from armid.identification.elapsed import several_recordings
 from armid.identification.fault_answers import FaultAnswers, with_deviations
@@ -254,7 +254,7 @@ class _Search:
         """Undo what changes with time at the joint of the best, if that is certain."""
         seen = self._changes.likeliest(course.record, course.drifts, course.noise, best, course.energy)
         steady, quiet, own = self._changes.steadied(course.record, course.drifts, seen)
-        if not own.certain:
+        if not own.certain or not possible_change(own):
             course.refused.add(own.item)
             return
         large = self.trials.answers.large(own)

@@ -92,8 +92,9 @@ def stepped(
     apart = _moves_on_either_side(runs, robot.n_joints)
     out = []
     for k, item in enumerate(whole):
-        at = int(np.argmax(np.where(apart[:, int(item.joint or 0)], sized.taken[:, k], 0.0)))
-        taken, size = float(sized.taken[at, k]), float(sized.size[at, k])
+        open_ = np.where(apart[:, int(item.joint or 0)], sized.taken[:, k], 0.0)
+        at = int(np.argmax(open_))
+        taken, size = float(open_[at]), float(sized.size[at, k])
         rest = max((s.taken for s in others if s.item.joint == item.joint and s.item.family in STEPS), default=0.0)
         if taken > rest * sized.whole / energy and _evidence(taken, sized.whole / robot.n_joints) > _LEAST:
             moment = replace(item, stretch=_STRETCHES[at])
