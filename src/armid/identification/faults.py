@@ -231,17 +231,21 @@ class Fault:
 
 
 def bounded_widths(faults: Iterable[Fault]) -> tuple[Fault, ...]:
-    """The faults, those that have no negative size bounded at zero where they were not found.
+    """The faults, those that have no negative size bounded at zero where they were not found, and at no less than is ordinary.
 
-    A width less than nothing is an error of the model, which may hide as much of a true one: the bound stays.
+    A width less than nothing is an error of the model, which may hide as much of a true one: the bound stays. What is ordinary
+    looks like friction that turns around late, which takes most of it.
     """
-    return tuple(_bounded_width(fault) if fault.kind in _NEVER_NEGATIVE else fault for fault in faults)
+    return tuple(
+        _bounded_width(fault) if fault.kind.partition(" ")[0] in _NEVER_NEGATIVE else fault for fault in faults
+    )
 
 
 def _bounded_width(fault: Fault) -> Fault:
-    if fault.answer is Answer.FOUND or not fault.low < 0.0:
+    if fault.answer is Answer.FOUND or not isfinite(fault.bound):
         return fault
-    return replace(fault, estimate=max(fault.estimate, 0.0), low=0.0, high=fault.bound)
+    least = 0.0 if isnan(fault.tolerance) else fault.tolerance
+    return replace(fault, estimate=max(fault.estimate, 0.0), low=max(fault.low, 0.0), high=max(fault.bound, least))
 
 
 def beside_unexplained(faults: Iterable[Fault], joints: Collection[str]) -> tuple[Fault, ...]:
