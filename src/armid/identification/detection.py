@@ -45,6 +45,7 @@ from armid.identification.thresholds import FAULT_PHASE, FAULT_SHARE
 from armid.identification.tolerances import DEFAULT, ImperfectionTolerances
 from armid.identification.trials import Trials
 from armid.identification.wandering import anew, by_own_rows
+from armid.parameters.effects import Effects
 from armid.robot.robot import Robot
 from armid.rows.imperfections import (
     AS_DESCRIBED,
@@ -57,6 +58,9 @@ from armid.rows.imperfections import (
 
 _UNEVEN = (Family.DIRECTION_GAIN, Family.TURNING_GAIN, Family.LOAD_GAIN, Family.POSITION_GAIN)
 """Gains of a sensor that are not one number; a gain that is one fits most of each of them."""
+
+_APART = (Family.SLOW_DRIFT, *CHANGES, *MIXED)
+"""The shape of a slow drift is found by itself, and what changes with time beside it; what mixes torques comes last."""
 
 _MOST_FAULTS = 4
 """That are looked for one after the other."""
@@ -115,18 +119,11 @@ def detect(
     as_it_is = FreedRuns(train, base)
     reference = reference_of(train, as_it_is.estimate.standard, recorded_velocity=recorded_velocity)
     settled = {Family.GAIN: gains_known, Family.CLOCK: clock_known}
-    # The shape of a slow drift is found by itself, and what changes with time beside it; what mixes torques comes last.
-    apart = (Family.SLOW_DRIFT, *CHANGES, *MIXED)
-    families = [f for f in SUSPECTED if f not in apart and not settled.get(f, False)]
     effects = torque_source(train).effects
     several = several_recordings(train)
-    candidates = tuple(map(tolerances.applied, imperfections(robot, effects, reference, families)))
-    if recorded_velocity:
-        # Velocities that agree with the stamps exclude no clock: a recorder may have made them from positions and these stamps.
-        candidates += tuple(replace(i, part=WITH_VELOCITIES) for i in candidates if i.family is Family.CLOCK)
-    if has_masses(robot):
-        candidates += tuple(replace(i, part=AS_DESCRIBED) for i in candidates if i.family is Family.WEIGHT)
-    every = (*candidates, *imperfections(robot, effects, reference, apart))
+    families = [f for f in SUSPECTED if f not in _APART and not settled.get(f, False)]
+    candidates = _candidates(robot, effects, reference, families, tolerances)
+    every = (*candidates, *imperfections(robot, effects, reference, _APART))
     if several:
         candidates, every = (*candidates, *anew(candidates)), (*every, *anew(every))
     rivals = usual_rivals(robot, train, reference)
@@ -147,6 +144,23 @@ def detect(
         in_newtons=in_newtons,
     )
     return _Search(trials=trials, reference=reference, several=several).run(candidates)
+
+
+def _candidates(
+    robot: Robot,
+    effects: Effects,
+    reference: ColumnReference,
+    families: Sequence[Family],
+    tolerances: ImperfectionTolerances,
+) -> tuple[Imperfection, ...]:
+    """What is looked at one by one, with clocks that are in the velocities too and weight that the description has."""
+    own = tuple(map(tolerances.applied, imperfections(robot, effects, reference, families)))
+    if reference.recorded_velocity:
+        # Velocities that agree with the stamps exclude no clock: a recorder may have made them from positions and these stamps.
+        own += tuple(replace(item, part=WITH_VELOCITIES) for item in own if item.family is Family.CLOCK)
+    if has_masses(robot):
+        own += tuple(replace(item, part=AS_DESCRIBED) for item in own if item.family is Family.WEIGHT)
+    return own
 
 
 @dataclass(eq=False, kw_only=True)
